@@ -26,6 +26,7 @@
 pub mod architecture;
 pub mod cfi;
 pub mod checked;
+pub mod code_checksums;
 pub mod covered;
 pub mod derived;
 pub mod function;

@@ -33,7 +33,7 @@ pub fn declare(
     names: &[String],
 ) -> Result<()> {
     for name in names {
-        give(frames, named(image, symbols, name)?);
+        give(frames, named(image, symbols, "--sframe-outermost", name)?);
     }
     // 0: a library or an object file.
     let address = Some(image.file.entry()).filter(|address| *address != 0);
@@ -78,18 +78,23 @@ pub fn repeat(frames: &mut Frames, declared: &[Symbol]) {
     declared.iter().for_each(|one| give(frames, extent(one)));
 }
 
-/// The code of the function with this name, as the file or as reports have it.
-fn named(image: &Image<'_>, symbols: &Symbols, name: &str) -> Result<Range<u64>> {
+/// The code of the function with this name, as the file or as reports have it. `switch` gave the name.
+pub(crate) fn named(
+    image: &Image<'_>,
+    symbols: &Symbols,
+    switch: &str,
+    name: &str,
+) -> Result<Range<u64>> {
     let found = Symbols::with_name(&image.file, |its| {
         [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name)
     });
     let (start, size) = match found.iter().next() {
-        None => bail!("--sframe-outermost={name}: there is no function of that name"),
+        None => bail!("{switch}={name}: there is no function of that name"),
         Some((&start, &size)) if found.len() == 1 => (start, size),
         Some(_) => {
             let all: Vec<_> = found.keys().map(|start| format!("{start:#x}")).collect();
             bail!(
-                "--sframe-outermost={name}: {} functions have that name, at {}; say which by its mangled one, or give it another",
+                "{switch}={name}: {} functions have that name, at {}; say which by its mangled one, or give it another",
                 all.len(),
                 all.join(", ")
             )
@@ -98,7 +103,7 @@ fn named(image: &Image<'_>, symbols: &Symbols, name: &str) -> Result<Range<u64>>
     // Of assembly without `.size`, up to the next function.
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
-        0 => bail!("--sframe-outermost={name}: that is a label in a function, not a function"),
+        0 => bail!("{switch}={name}: that is a label in a function, not a function"),
         size => Ok(start..start.saturating_add(size)),
     }
 }

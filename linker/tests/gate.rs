@@ -8,6 +8,7 @@ mod arm;
 mod arm_tables;
 mod assembly;
 mod c_kernel;
+mod code_checksums;
 mod common;
 mod damaged;
 mod derived;

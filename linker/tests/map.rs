@@ -89,7 +89,13 @@ fn expect_map(folder: &Path) {
     });
     let tables = ImageTables::new(loaded.expect("the map is loaded"), map.address);
     assert!(matches!(tables, ImageTables::Map(_)));
-    assert_eq!(tables.verify(), Ok(Verified { checksum: true }));
+    assert_eq!(
+        tables.verify(),
+        Ok(Verified {
+            checksum: true,
+            code: false
+        })
+    );
     assert_eq!(tables.moved_by(), Some(0));
 
     let table = image.file.section_by_name(".sframe").unwrap();
@@ -195,6 +201,12 @@ fn without_a_map_the_table_is_loaded() {
     assert!(image.section(".unwind_map").unwrap().is_none());
     let table = image.section(".sframe").unwrap().unwrap();
     let tables = ImageTables::new(table.data, table.address);
-    assert_eq!(tables.verify(), Ok(Verified { checksum: true }));
+    assert_eq!(
+        tables.verify(),
+        Ok(Verified {
+            checksum: true,
+            code: false
+        })
+    );
     assert!(matches!(tables, ImageTables::SFrame(_)));
 }

@@ -14,6 +14,7 @@ use qemu::build::Kernel;
 kernel_tests! { debug:
     a_damaged_sframe_magic_is_named,
     a_wrong_bit_in_sframe_is_noticed,
+    a_wrong_bit_in_the_code_is_noticed,
     an_emptied_sframe_is_named,
     an_emptied_symbols_costs_the_names_and_no_address,
     a_damaged_symbols_is_not_believed,
@@ -115,7 +116,7 @@ fn of_tables(report: &Report) -> &str {
 fn a_wrong_bit_in_sframe_is_noticed(kernel: Kernel) {
     let image = built::image(kernel);
     let whole = report(&image);
-    assert_eq!(of_tables(&whole), "tables verified");
+    assert_eq!(of_tables(&whole), "tables and code verified");
     whole.expect_complete();
     for (place, bit) in [("rows", 0), ("header", 3), ("entry", 5), ("checksum", 7)] {
         let report = report_with(&image, ".sframe", |bytes| {
@@ -150,6 +151,32 @@ fn a_wrong_bit_in_sframe_is_noticed(kernel: Kernel) {
             assert!(report.end.starts_with(end), "{}", report.end);
         }
     }
+}
+
+/// One wrong bit in code that does not run: the tables are right, but they are tables of other code.
+fn a_wrong_bit_in_the_code_is_noticed(kernel: Kernel) {
+    let image = built::image(kernel);
+    let whole = report(&image);
+    let (function, text) = code(&image, "8scenario5hangs10exceptions");
+    let at = (function.start - text.start) as usize;
+    let report = report_with(&image, ".text", |bytes| bytes[at] ^= 1);
+    let words = of_tables(&report);
+    let (_, range) = words
+        .split_once("tables verified, the code at ")
+        .unwrap_or_else(|| panic!("{words}"));
+    let (start, rest) = range.split_once(' ').expect("an address");
+    assert!(
+        rest.starts_with("is not the code that was linked"),
+        "{words}"
+    );
+    let start = u64::from_str_radix(start.trim_start_matches("0x"), 16).expect("an address");
+    assert!((start..start + 0x4000).contains(&function.start), "{words}");
+    assert_eq!(report.frames, whole.frames, "{}", report.text);
+    let doubt = format!(
+        "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at {start:#018x} is not the \
+         code that was linked), "
+    );
+    assert!(report.end.starts_with(&doubt), "{}", report.end);
 }
 
 fn an_emptied_sframe_is_named(kernel: Kernel) {

@@ -163,7 +163,7 @@ fn a_program_reports_itself_by_tables_made_from_its_own_file() {
     let first = text.lines().next().expect("a first line");
     assert!(first.starts_with("breakpoint on cpu 0 at 0x"), "{text}");
     assert!(first.ends_with(": breakpoint"), "{text}");
-    let verified = format!("x86_64, no build id, tables verified, moved by {moved:#x}\n");
+    let verified = format!("x86_64, no build id, tables and code verified, moved by {moved:#x}\n");
     assert!(text.contains(&verified), "{text}");
     assert!(text.contains(", stack boot\n"), "{text}");
     let names = [

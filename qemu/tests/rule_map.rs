@@ -41,7 +41,11 @@ fn check(kernel: Kernel) {
             // A list of tasks says nothing of the tables.
             let is_report = text.contains("tables ");
             assert!(is_report || status == 0, "{text}");
-            assert_eq!(is_report, text.contains("tables verified"), "{text}");
+            assert_eq!(
+                is_report,
+                text.contains("tables and code verified"),
+                "{text}"
+            );
             Report::find_all(&ran.serial)
         });
         assert!(!by_map.is_empty(), "{scenario}: no report");

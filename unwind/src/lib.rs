@@ -83,6 +83,7 @@ mod bytes;
 #[cfg(target_has_atomic = "64")]
 mod cache;
 mod code;
+mod code_checksums;
 pub mod compact;
 mod crc32;
 pub mod ehabi;

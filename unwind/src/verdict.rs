@@ -102,6 +102,9 @@ pub enum End {
     /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
     /// [`Doubt`](crate::Doubt).
     DamagedTables(Damage),
+    /// The code in memory from this address on is not the code that was linked, so that the rows for it may be wrong. Only in a
+    /// [`Doubt`](crate::Doubt).
+    CodeChanged(u64),
 }
 
 /// How a frame was found, from the most to the least trustworthy.

@@ -20,7 +20,9 @@ impl Machine {
     /// Verifies the tables of an image, which know the outcome from then on. When a report begins, because memory may be damaged
     /// at any time; not for each trace again, because it takes time in proportion to the tables' size.
     pub(crate) fn verify(image: &mut Image) -> Self {
-        let verified = image.tables.verify();
+        let verified = image
+            .tables
+            .verify_code(image.code.bytes, image.code.address);
         image.tables = image.tables.verified(verified);
         Self {
             build_id: image.build_id,

@@ -1,20 +1,35 @@
 //! The unwind tables of an image, and what they are worth: those that `sframe-link` adds and, on 32-bit ARM, those
 //! of its compiler.
 
+use core::fmt;
+
+use unwind::sframe::Verified;
+
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use sframe::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
 
 #[cfg(target_arch = "arm")]
 pub(crate) use arm::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
 
+fn write_verified(f: &mut fmt::Formatter<'_>, verified: &Verified) -> fmt::Result {
+    f.write_str(match *verified {
+        Verified {
+            checksum: false, ..
+        } => "tables without checksum",
+        Verified { code: true, .. } => "tables and code verified",
+        Verified { code: false, .. } => "tables verified, code not compared",
+    })
+}
+
 #[cfg(not(target_arch = "arm"))]
 mod sframe {
     use core::fmt;
 
     pub(crate) use unwind::ImageTables;
-    use unwind::sframe::{Damage, ParseError, Verified};
+    use unwind::sframe::{Damage, ParseError};
     use unwind::{End, RegisterSet as _, RowSource as _};
 
+    use super::{Verified, write_verified};
     use crate::arch::Registers;
 
     /// What verifying them has found.
@@ -43,9 +58,9 @@ mod sframe {
 
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
         match outcome {
-            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
-            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
+            Ok(verified) => write_verified(f, verified),
             Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
+            Err(damage @ Damage::Code { .. }) => write!(f, "tables verified, {damage}"),
             Err(damage) => write!(f, "tables damaged: {damage}"),
         }
     }
@@ -57,6 +72,8 @@ mod arm {
 
     use unwind::sframe::{Damage, ParseError};
     use unwind::{ArmTables, ArmVerified, End};
+
+    use super::write_verified;
 
     pub(crate) type ImageTables<'a> = ArmTables<'a>;
 
@@ -83,8 +100,12 @@ mod arm {
 
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
         match outcome.map {
-            Ok(_) => f.write_str("tables verified, ")?,
+            Ok(verified) => {
+                write_verified(f, &verified)?;
+                f.write_str(", ")?;
+            }
             Err(Damage::Section(ParseError::Empty)) => {}
+            Err(damage @ Damage::Code { .. }) => write!(f, "tables verified, {damage}, ")?,
             Err(damage) => write!(f, "tables damaged: {damage}, ")?,
         }
         match outcome.exceptions {

@@ -81,7 +81,7 @@ fn layout(width: u32, height: u32, stride: usize, bytes_per_pixel: usize) -> Lay
 
 const REPORT: &str = "\
 panicked at kernel/src/scenario/panic.rs:49:5: index out of bounds: the len is 3 but the index is 7
-cpu 0, task main, x86_64, build 4818fd761ba7e58774feeb6deca76917480486d7, tables verified
+cpu 0, task main, x86_64, build 4818fd761ba7e58774feeb6deca76917480486d7, tables and code verified
    0: 0xffffffff80159c74 p __rustc::rust_begin_unwind+0x14/0x57 at kernel/src/platform.rs:43
         inlined into somebody at somewhere.rs:7
    1: 0xffffffff801d9c96 r core::panicking::panic_fmt+0x46/0x46 at core/src/panicking.rs:80

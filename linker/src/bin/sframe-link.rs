@@ -59,6 +59,8 @@ Every argument goes to the linker (--help and --version too), except
     --sframe-outermost=NAME        this function has no caller: traces end there, at the end of their stack. Assembly that makes a
                                    stack and calls the first function needs no .cfi_undefined then. Repeatable; the entry
                                    of the image is one already if it has no rows
+    --sframe-patched=NAME          the kernel changes the code of this function: the tables contain no checksum of it. With a checksum,
+                                   a report says that the code in memory is not the code that was linked. Repeatable
     --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
                                    out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop

@@ -3,12 +3,14 @@
 
 use anyhow::{Context, Result, bail};
 use object::Object;
-use unwind::sframe::StartRule;
+use unwind::ImageTables;
+use unwind::sframe::{Damage, StartRule};
 use unwind::symbols::{Precision, format};
 
 use super::proof::Proven;
 use super::{Exceptions, Strict, Subject};
 use crate::cfi::Frames;
+use crate::code_checksums;
 use crate::covered::Covered;
 use crate::function::LeftOut;
 use crate::image::Image;
@@ -42,6 +44,8 @@ pub struct Check {
     pub symbols_uncompared: Option<&'static str>,
     /// The comparison of the rule map with `.sframe`, if there is one.
     pub map: Option<map::Comparison>,
+    /// How much code the checksums in the tables are for, in bytes; or that it is not the code that was linked.
+    pub code: Result<u64, String>,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,
     /// Functions that the link has declared to have no caller, which nothing else shows.
@@ -170,8 +174,21 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         symbols,
         symbols_uncompared,
         map,
+        code: compare_code(&image, &subject),
         left_out: frames.left_out,
         declared,
+    })
+}
+
+/// Compares the code with the checksums in the tables. Damaged tables are reported by the other comparisons.
+fn compare_code(image: &Image<'_>, subject: &Subject<'_>) -> Result<u64, String> {
+    let tables = match &subject.map {
+        Some(map) => ImageTables::Map(*map),
+        None => ImageTables::SFrame(subject.tables),
+    };
+    code_checksums::compare(image, &tables).or_else(|error| match error.downcast_ref() {
+        Some(Damage::Code { .. }) => Err(error.to_string()),
+        _ => Ok(0),
     })
 }
 
@@ -208,6 +225,7 @@ impl Check {
         covered.is_none_or(|covered| covered.is_at_least(least))
             && !self.strict.has_error()
             && self.comparison.differences.is_empty()
+            && self.code.is_ok()
             && self.proven.as_ref().is_none_or(Proven::is_ok)
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
             && (self.map.as_ref()).is_none_or(|map| map.differences.is_empty())

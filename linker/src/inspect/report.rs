@@ -66,6 +66,11 @@ impl Check {
             Some(Err(why)) => writeln!(out, "error: .ARM.exidx: {why}")?,
             None => {}
         }
+        match &self.code {
+            Ok(0) => writeln!(out, "the tables have no checksums of the code")?,
+            Ok(bytes) => writeln!(out, "{bytes} bytes of code are the code that was linked")?,
+            Err(why) => writeln!(out, "error: {why}")?,
+        }
         self.strict.write(out)?;
         if let Some(covered) = &self.covered {
             writeln!(out, "{}", covered.of_table(self.table))?;

@@ -104,8 +104,8 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
 fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut index, mut all) = (0, 0, 0);
     let (mut stored, mut used) = (0, 0);
-    let has_checksums = subject.tables.verify() == Ok(Verified { checksum: true });
-    let (mut checksums, mut addresses, mut unproven) = (0, 0, 0);
+    let has_checksums = matches!(subject.tables.verify(), Ok(Verified { checksum: true, .. }));
+    let (mut checksums, mut addresses, mut unproven, mut code) = (0, 0, 0, 0);
     for section in subject.tables.sections().flatten() {
         header += format::HEADER_SIZE;
         let size = match section.version() {
@@ -121,12 +121,13 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
             unproven += section.unproven_count().map_or(0, |count| {
                 count * format::UNPROVEN_SIZE + format::PROOF_SIZE
             });
+            code += section.code_checksums_size();
         }
         stored += u64::from(section.row_count());
         let functions = section.functions();
         used += functions.map(|one| u64::from(one.row_count())).sum::<u64>();
     }
-    let rows = all.saturating_sub(header + index + unproven + checksums + addresses);
+    let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
         ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
@@ -135,7 +136,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         0 => writeln!(out, ", no checksum"),
         bytes => writeln!(
             out,
-            ", proof {unproven}, address {addresses}, checksum {bytes}"
+            ", proof {unproven}, code {code}, address {addresses}, checksum {bytes}"
         ),
     }
 }

@@ -36,6 +36,8 @@ pub struct Options {
     pub coverage: u8,
     /// `--sframe-outermost`: functions that have no caller.
     pub outermost: Vec<String>,
+    /// `--sframe-patched`: functions whose code the kernel changes, so that it has no checksum.
+    pub patched: Vec<String>,
     /// `--sframe-room`: the least room for what is loaded of the rows, in bytes.
     pub sframe_room: usize,
     /// `--symbols-room`: the least room for `.symbols`, in bytes.
@@ -57,6 +59,7 @@ impl Default for Options {
             stats: None,
             coverage: LEAST,
             outermost: Vec::new(),
+            patched: Vec::new(),
             sframe_room: 0,
             symbols_room: 0,
         }
@@ -120,6 +123,7 @@ impl Options {
                     | "--sframe-unproven"
                     | "--sframe-coverage"
                     | "--sframe-outermost"
+                    | "--sframe-patched"
                     | "--sframe-room"
                     | "--symbols-room"
                     | "--symbols"
@@ -163,6 +167,8 @@ impl Options {
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
             ("--sframe-outermost", "") => bail!("--sframe-outermost= wants the name of a function"),
             ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
+            ("--sframe-patched", "") => bail!("--sframe-patched= wants the name of a function"),
+            ("--sframe-patched", name) => self.patched.push(name.to_owned()),
             ("--sframe-coverage", percent) => match percent.parse() {
                 Ok(percent @ 0..=100) => self.coverage = percent,
                 _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),

@@ -7,6 +7,7 @@ use anyhow::{Error, Result};
 use super::options::{Load, OnUnproven, Options};
 use super::room::{Room, room};
 use crate::cfi::Frames;
+use crate::code_checksums::CodeChecksums;
 use crate::covered::Covered;
 use crate::function::Function;
 use crate::image::Image;
@@ -46,6 +47,8 @@ pub struct Tables {
     pub map: Option<Result<Map, Unfit>>,
     /// The code whose rows are unproven; `None` if the rows were not checked.
     pub unproven: Option<Unproven>,
+    /// The checksums of the code of the first link.
+    pub code_checksums: CodeChecksums,
     /// What `.symbols` is made from.
     pub code: Code,
     /// `.symbols`, unless it is not wanted.
@@ -67,6 +70,7 @@ impl Tables {
     /// The image has nothing to make them from, or a section is damaged.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
         let functions = Symbols::of(&image.file);
+        let code_checksums = CodeChecksums::of(image, &functions, &options.patched)?;
         let sframe = || {
             let Some(version) = options.sframe else {
                 return Ok(None);
@@ -94,7 +98,10 @@ impl Tables {
             let has_abi = image.architecture.abi.is_some();
             let table =
                 has_abi.then(|| Table::of_version(version, image.architecture, &mut frames));
-            let table = table.map(|table| table.with_proof(unproven.clone()));
+            let table = table.map(|table| {
+                let table = table.with_proof(unproven.clone());
+                table.with_code(code_checksums.clone())
+            });
             Ok::<_, Error>(Some((frames, rows, table, unproven)))
         };
         let symbols = || {
@@ -115,7 +122,8 @@ impl Tables {
         let is_wanted = options.sframe.is_some();
         let only_map = is_wanted && image.architecture.abi.is_none();
         let map = (only_map || is_wanted && options.load == Load::Map)
-            .then(|| Map::new(image.architecture, &frames.functions, unproven.as_ref()));
+            .then(|| Map::new(image.architecture, &frames.functions, unproven.as_ref()))
+            .map(|map| map.map(|map| map.with_code(code_checksums.clone())));
         let contradictions = contradictions(image, &rows);
         let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
         let covered = match is_wanted {
@@ -134,6 +142,7 @@ impl Tables {
             table,
             map,
             unproven,
+            code_checksums,
             code,
             blob,
             wanted: options.symbols,

@@ -24,18 +24,21 @@ impl Tables {
     /// The bytes to write into an image that has space for the tables.
     pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
         let mut patches = Vec::new();
+        let code = self.code_checksums.again(image)?;
+        let table = self.table.clone();
+        let table = table.map(|table| table.with_code(code.clone()));
         let room = self.room();
         let size = room.sframe.unwrap_or_default();
-        if let Some(map) = self.loaded_map() {
+        if let Some(map) = self.loaded_map().cloned() {
             let place = place::find(image, &place::SFRAME, size)?;
-            let mut bytes = map.to_bytes(place.address);
+            let mut bytes = map.with_code(code).to_bytes(place.address);
             // Readers ignore the padding: the header has the length.
             bytes.resize(size, 0);
             patches.push(Patch {
                 offset: place.offset,
                 bytes,
             });
-            match &self.table {
+            match &table {
                 Some(table) => {
                     ensure!(table.reaches(place.address), TOO_FAR);
                     let table = table.to_bytes(place.address);
@@ -43,7 +46,7 @@ impl Tables {
                 }
                 None => patches.extend(place::map_header(image, place)?),
             }
-        } else if let Some(table) = &self.table {
+        } else if let Some(table) = &table {
             let place = place::find(image, &place::SFRAME, size)?;
             ensure!(table.reaches(place.address), TOO_FAR);
             patches.push(Patch {

@@ -9,12 +9,13 @@ use super::regions::regions;
 use super::rule::{Numbers, Stored};
 use super::unfit::Unfit;
 use crate::architecture::Architecture;
+use crate::code_checksums::CodeChecksums;
 use crate::function::Function;
 use crate::sframe::Out;
 use crate::unproven::Unproven;
 
 /// A map before its address is known. Its size does not depend on the address, so that the linker can place it first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Map {
     architecture: &'static Architecture,
     /// The last code of a rule that begins no function.
@@ -30,16 +31,17 @@ pub struct Map {
     changes: Vec<[u8; 2]>,
     /// Whether the map contains a proof.
     is_proven: bool,
+    code: CodeChecksums,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Region {
     start: u64,
     first_page: u32,
     pages: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Page {
     first_change: u32,
     /// How many changes of the page come before each block, and before the block after the last one.
@@ -79,6 +81,7 @@ impl Map {
             pages: Vec::new(),
             changes: Vec::with_capacity(changes.len()),
             is_proven: unproven.is_some(),
+            code: CodeChecksums::default(),
         };
         for rule in &map.rules {
             if let Numbers::Long(..) = rule.numbers {
@@ -160,7 +163,14 @@ impl Map {
             + self.pages.len() * (format::PAGE_SIZE + format::BLOCKS_SIZE)
             + self.changes.len() * format::CHANGE_SIZE
             + self.kept().len() * format::KEPT_SIZE
+            + self.code.size()
             + format::CHECKSUM_SIZE
+    }
+
+    /// Sets the checksums of the image's code.
+    #[must_use]
+    pub fn with_code(self, code: CodeChecksums) -> Self {
+        Self { code, ..self }
     }
 
     /// The rules of which it says where further registers are: all of them, where the architecture has such.
@@ -200,7 +210,17 @@ impl Map {
         ] {
             out.size(count);
         }
-        out.u32(if self.is_proven { format::PROVEN } else { 0 });
+        let flags = [
+            (self.is_proven, format::PROVEN),
+            (self.code.size() > 0, format::CODE_CHECKSUMS),
+        ];
+        out.u32(
+            flags
+                .iter()
+                .filter(|(is_set, _)| *is_set)
+                .map(|(_, flag)| flag)
+                .sum(),
+        );
         out.u64(address);
         for region in &self.regions {
             out.u64(region.start.wrapping_sub(address));
@@ -243,6 +263,7 @@ impl Map {
             out.bytes.extend_from_slice(&rule.kept);
             out.u8(0);
         }
+        self.code.write(&mut out, address);
         let checksum = crc32fast::hash(&out.bytes);
         out.u32(checksum);
         out.bytes

@@ -10,11 +10,12 @@ use super::function::{Encoded, encode};
 use super::out::Out;
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
+use crate::code_checksums::CodeChecksums;
 use crate::function::{Function, LeftOut};
 use crate::unproven::Unproven;
 
 /// A section before its address is known. Its size does not depend on the address, so that the linker can place it first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     architecture: &'static Architecture,
     version: Version,
@@ -24,9 +25,10 @@ pub struct Table {
     row_count: usize,
     /// The list of unproven ranges; `None` for a table without a proof.
     unproven: Option<Unproven>,
+    code: CodeChecksums,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct IndexEntry {
     start: u64,
     size: u32,
@@ -59,6 +61,7 @@ impl Table {
             rows: Vec::new(),
             row_count: 0,
             unproven: None,
+            code: CodeChecksums::default(),
         };
         let mut known = FxHashMap::default();
         frames
@@ -85,6 +88,12 @@ impl Table {
     #[must_use]
     pub fn with_proof(self, unproven: Option<Unproven>) -> Self {
         Self { unproven, ..self }
+    }
+
+    /// Sets the checksums of the image's code.
+    #[must_use]
+    pub fn with_code(self, code: CodeChecksums) -> Self {
+        Self { code, ..self }
     }
 
     /// Adds an encoded function.
@@ -153,7 +162,7 @@ impl Table {
         self.row_count
     }
 
-    /// Returns the size of the list of unproven ranges, the linked address and the checksum, in bytes. A big-endian table has none of them:
+    /// Returns the size of everything behind the rows, in bytes. A big-endian table has nothing there:
     /// see [`format::CHECKSUM_MAGIC`].
     fn tail_size(&self) -> usize {
         if self.architecture.is_big_endian() {
@@ -162,7 +171,7 @@ impl Table {
         let list = self.unproven.as_ref().map_or(0, |list| {
             list.stored(0).len() * format::UNPROVEN_SIZE + format::PROOF_SIZE
         });
-        list + format::LINKED_SIZE + format::CHECKSUM_SIZE
+        list + self.code.size() + format::LINKED_SIZE + format::CHECKSUM_SIZE
     }
 
     fn write_unproven(&self, out: &mut Out, address: u64) {
@@ -253,6 +262,7 @@ impl Table {
         out.bytes.resize(out.bytes.len() + room, 0);
         if self.tail_size() > 0 {
             self.write_unproven(&mut out, address);
+            self.code.write(&mut out, address);
             out.u64(address);
             out.u32(format::LINKED_MAGIC);
             let checksum = crc32fast::hash(&out.bytes);

@@ -83,7 +83,13 @@ fn tables() -> Vec<Vec<u8>> {
 fn every_wrong_bit_and_byte_is_noticed() {
     let mut wrong = 0;
     for bytes in tables() {
-        assert_eq!(verify(&bytes), Ok(Verified { checksum: true }));
+        assert_eq!(
+            verify(&bytes),
+            Ok(Verified {
+                checksum: true,
+                code: false
+            })
+        );
         for at in 0..bytes.len() {
             for mask in (0..8).map(|bit| 1 << bit).chain([0xff, bytes[at].max(1)]) {
                 let mut bytes = bytes.clone();
@@ -117,7 +123,11 @@ fn every_cut_and_every_lost_page_is_noticed() {
             let end = bytes.len().min(at + 16);
             lost[at..end].fill(0);
             let is_the_same = lost == bytes;
-            let is_right = verify(&lost) == Ok(Verified { checksum: true });
+            let is_right = verify(&lost)
+                == Ok(Verified {
+                    checksum: true,
+                    code: false,
+                });
             assert_eq!(is_right, is_the_same, "{at}");
         }
     }
@@ -128,7 +138,13 @@ fn every_cut_and_every_lost_page_is_noticed() {
 fn a_big_endian_table_has_no_checksum() {
     let table = table(&S390X, Version::V3);
     let (size, bytes) = (table.size(), table.to_bytes_of(ADDRESS, table.size() + 64));
-    assert_eq!(verify(&bytes), Ok(Verified { checksum: false }));
+    assert_eq!(
+        verify(&bytes),
+        Ok(Verified {
+            checksum: false,
+            code: false
+        })
+    );
     assert_eq!(bytes.len(), size + 64);
     assert_eq!(Tables::new(&bytes, ADDRESS).first().unwrap().length(), size);
 }

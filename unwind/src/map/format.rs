@@ -5,7 +5,7 @@ use crate::rules;
 /// The first four bytes, as a number in the map's byte order: `UMAP` in a little-endian one.
 pub const MAGIC: u32 = 0x5041_4d55;
 /// The version of the format: a reader refuses every other one.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = 48;
 /// Bytes of the checksum, which are the map's last.
@@ -60,6 +60,10 @@ pub const SIGNAL: u16 = 1 << 2;
 pub const UNPROVEN: u16 = 1 << 3;
 /// Bit of the header's flags: the map contains a proof, so that all rules without [`UNPROVEN`] are proven.
 pub const PROVEN: u32 = 1;
+/// Bit of the header's flags: before its checksum the map contains the list of code checksums, as [`CODE_MAGIC`] describes it.
+///
+/// [`CODE_MAGIC`]: crate::sframe::format::CODE_MAGIC
+pub const CODE_CHECKSUMS: u32 = 2;
 /// Shifts of the codes for the canonical frame address, the return address and the frame pointer, which have four bits each.
 pub const SHIFTS: [u32; 3] = [4, 8, 12];
 /// The three codes of a row that says that there is no caller.

@@ -1,6 +1,7 @@
 //! A map: its header, checked once, and its parts.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::code_checksums::{self, CodeChecksums, compare};
 use crate::crc32::crc32;
 use crate::lookup::Proof;
 use crate::map::error::MapError;
@@ -41,6 +42,7 @@ pub struct Map<'a> {
     pub(super) plain: u8,
     /// The proof of all rules that are not marked as unproven.
     pub(super) proof: Proof,
+    has_code_checksums: bool,
     pub(crate) damage: Option<Damage>,
     _reader: readers::Map,
 }
@@ -99,7 +101,14 @@ impl<'a> Map<'a> {
         let (changes, parts) = part(parts, number(32)?).ok_or(bad)?;
         let described = if abi.is_none() { number(16)? } else { 0 };
         let (_, parts) = part::<{ format::KEPT_SIZE }>(parts, described).ok_or(bad)?;
-        if parts.len() != format::CHECKSUM_SIZE {
+        let flags = number(36)?;
+        let has_code_checksums = flags & format::CODE_CHECKSUMS != 0;
+        let (rest, _) = (parts.split_last_chunk::<{ format::CHECKSUM_SIZE }>()).ok_or(bad)?;
+        let rest = match has_code_checksums {
+            true => code_checksums::at_end(rest, order).1,
+            false => rest,
+        };
+        if !rest.is_empty() {
             return Err(bad);
         }
         let first = regions.first();
@@ -126,10 +135,11 @@ impl<'a> Map<'a> {
             abi,
             unit: unit.into(),
             plain,
-            proof: match number(36)? & format::PROVEN {
+            proof: match flags & format::PROVEN {
                 0 => Proof::Unknown,
                 _ => Proof::Proven,
             },
+            has_code_checksums,
             damage: None,
             _reader: reader,
         })
@@ -147,8 +157,31 @@ impl<'a> Map<'a> {
             .split_last_chunk::<{ format::CHECKSUM_SIZE }>()
             .ok_or(Damage::Checksum)?;
         match Bytes::new(sum, self.order).u32(0) {
-            Some(sum) if sum == crc32(checked) => Ok(Verified { checksum: true }),
+            Some(sum) if sum == crc32(checked) => Ok(Verified {
+                checksum: true,
+                code: false,
+            }),
             _ => Err(Damage::Checksum),
+        }
+    }
+
+    /// Does the same as [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
+        let verified = self.verify()?;
+        let (list, _) = self.behind_kept();
+        Ok(Verified {
+            code: compare(list, self.order, self.address, code, address)?,
+            ..verified
+        })
+    }
+
+    /// Returns the checksums of the code, and the bytes before them.
+    fn behind_kept(&self) -> (CodeChecksums<'a>, &'a [u8]) {
+        let (before, _) = (self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>())
+            .unwrap_or((self.data, &[0; format::CHECKSUM_SIZE]));
+        match self.has_code_checksums {
+            true => code_checksums::at_end(before, self.order),
+            false => (&[], before),
         }
     }
 
@@ -193,7 +226,7 @@ impl<'a> Map<'a> {
         }
         // They are the last part. Where it is, is not kept, because a map is copied often, and asked for them by 32-bit ARM only.
         let size = self.rules.len().checked_mul(format::KEPT_SIZE)?;
-        let (before, _) = self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>()?;
+        let (_, before) = self.behind_kept();
         let all = before.get(before.len().checked_sub(size)?..)?;
         let (all, _) = all.as_chunks::<{ format::KEPT_SIZE }>();
         let [bytes @ .., _] = *all.get(rule)?;

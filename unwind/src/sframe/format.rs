@@ -47,6 +47,18 @@ pub const LINKED_SIZE: usize = 12;
 /// then the number of ranges (4 bytes), then this magic. All fields are little-endian. A range also applies to code at a multiple of
 /// 4 GiB from it, so that code which is far from the table, and not listed, can count as unproven, but never the reverse.
 pub const PROOF_MAGIC: u32 = 0x4650_4653;
+/// Last four bytes of the list of code checksums: `SFCD`.
+///
+/// The list is an extension of this project. It precedes the linked address ([`LINKED_MAGIC`]), behind the list of unproven ranges. It contains
+/// ranges of code in ascending order of their address, [`CODE_CHECKSUM_SIZE`] bytes each: 8 bytes for the start relative to the table's first
+/// byte, modulo 2^64, 4 bytes for the size in bytes, and the CRC-32 of the bytes; then the number of ranges (4 bytes), then this
+/// magic. All fields have the byte order of the machine. Code outside of the ranges may differ from the code that was linked.
+pub const CODE_MAGIC: u32 = 0x4443_4653;
+/// Size of one range in the list of code checksums, in bytes.
+pub const CODE_CHECKSUM_SIZE: usize = 16;
+/// Size of the list of code checksums without the ranges, in bytes.
+pub const CODE_CHECKSUMS_SIZE: usize = 8;
+
 /// Size of one range in the list of unproven ranges, in bytes.
 pub const UNPROVEN_SIZE: usize = 6;
 /// Size of the list of unproven ranges without the ranges, in bytes.

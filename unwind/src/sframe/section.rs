@@ -209,6 +209,16 @@ impl<'a> Section<'a> {
         self.unproven.map(<[_]>::len)
     }
 
+    /// Returns the size of the list of code checksums in bytes; 0 if the section contains none. See [`format::CODE_MAGIC`].
+    #[must_use]
+    pub fn code_checksums_size(&self) -> usize {
+        match tail::code_checksums(self.data).len() {
+            0 => 0,
+            count => (count.saturating_mul(format::CODE_CHECKSUM_SIZE))
+                .saturating_add(format::CODE_CHECKSUMS_SIZE),
+        }
+    }
+
     /// Bytes from the header to the end of the last part: where a section that was appended may start.
     #[must_use]
     pub const fn length(&self) -> usize {

@@ -1,6 +1,8 @@
-//! The trailer that `linker` writes after the rows of a little-endian table: the list of unproven ranges, the linked address, and the
-//! checksum. Other readers never look there. [`format`] defines the fields.
+//! The trailer that `linker` writes after the rows of a little-endian table: the list of unproven ranges, the checksums of the code, the
+//! linked address, and the checksum of the table. Other readers never look there. [`format`] defines the fields.
 
+use crate::bytes::ByteOrder;
+use crate::code_checksums::{self, CodeChecksums};
 use crate::lookup::Proof;
 use crate::sframe::format;
 
@@ -17,9 +19,20 @@ pub(super) fn linked(table: &[u8]) -> Option<(u64, &[u8])> {
     is_there.then_some((u64::from_le_bytes(*linked), before))
 }
 
+/// Returns the checksums of the code; an empty list if the table contains none.
+pub(super) fn code_checksums(table: &[u8]) -> CodeChecksums<'_> {
+    linked(table).map_or(&[], |(_, before)| behind_proof(before).0)
+}
+
+/// Returns the checksums of the code, and the bytes before them.
+fn behind_proof(before: &[u8]) -> (CodeChecksums<'_>, &[u8]) {
+    code_checksums::at_end(before, ByteOrder::Little)
+}
+
 /// Returns the unproven ranges; `None` if the table contains no proof.
 pub(super) fn unproven(table: &[u8]) -> Option<Unproven<'_>> {
     let (_, before) = linked(table)?;
+    let (_, before) = behind_proof(before);
     let (before, magic) = before.split_last_chunk()?;
     let (before, count) = before.split_last_chunk()?;
     if u32::from_le_bytes(*magic) != format::PROOF_MAGIC {

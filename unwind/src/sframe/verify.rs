@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::code_checksums::compare;
 use crate::crc32::crc32;
 use crate::rules::Rules;
 use crate::sframe::error::ParseError;
@@ -9,7 +10,9 @@ use crate::sframe::format;
 use crate::sframe::function::Function;
 use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
+use crate::sframe::tail;
 use crate::text::{Filled, texts};
+use crate::verdict::End;
 
 /// The greatest number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
 /// functions may share all rows. Tables of real programs need less than one for each byte.
@@ -22,6 +25,8 @@ pub struct Verified {
     /// Every section has a checksum, and it is right: not a bit has changed since `linker` wrote them. Tables of other tools
     /// have none, so changes that leave them valid are not noticed.
     pub checksum: bool,
+    /// The code in memory was compared, and is the code that was linked: [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    pub code: bool,
 }
 
 /// Why [`Tables::verify`] refuses tables: the first thing found wrong.
@@ -72,6 +77,11 @@ pub enum Damage {
     },
     /// The functions share rows so often that reading all takes too long.
     TooManyRows,
+    /// The tables are right, but code in memory is not the code that was linked.
+    Code {
+        /// The address of the first range of code with another checksum, at most 16 KiB long.
+        start: u64,
+    },
 }
 
 impl fmt::Display for Damage {
@@ -81,10 +91,21 @@ impl fmt::Display for Damage {
 }
 
 impl Damage {
+    /// The reason of the doubt in each walk by these tables.
+    pub(crate) const fn doubt(self) -> End {
+        match self {
+            Self::Code { start } => End::CodeChanged(start),
+            damage => End::DamagedTables(damage),
+        }
+    }
+
     /// The text of [`Display`](fmt::Display).
     pub(crate) fn filled(&self) -> Filled {
         let (first, second) = match *self {
             Self::Section(error) => return error.filled(),
+            Self::Code { start } => {
+                return Filled::of("the code at @ is not the code that was linked", start);
+            }
             Self::Unsorted { function: number }
             | Self::Overlap { function: number }
             | Self::Function { function: number }
@@ -101,6 +122,7 @@ impl Damage {
             Self::RowOrder { .. } => "row # of function # starts in the wrong place",
             Self::RowCount { .. } => "not the # rows that the header counts",
             Self::TooManyRows => "rows are shared too often",
+            Self::Code { .. } => "",
         }
     }
 }
@@ -139,7 +161,7 @@ impl Tables<'_> {
     /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
     /// # ];
     /// // `table` describes a function of 16 bytes at 0x1000 and another one right behind it.
-    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Ok(Verified { checksum: false }));
+    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Ok(Verified { checksum: false, code: false }));
     /// // The first one's size, with a wrong bit.
     /// table[36] ^= 1 << 5;
     /// assert_eq!(Tables::new(&table, 0x2000).verify(), Err(Damage::Overlap { function: 1 }));
@@ -151,7 +173,20 @@ impl Tables<'_> {
         for section in self.sections() {
             checksum &= verify(&section.map_err(Damage::Section)?, &mut before)?;
         }
-        Ok(Verified { checksum })
+        let code = false;
+        Ok(Verified { checksum, code })
+    }
+
+    /// Does the same as [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
+        let mut verified = self.verify()?;
+        // Only a table with a right checksum is believed in what it says of the code.
+        for section in self.sections().flatten().filter(|_| verified.checksum) {
+            let list = tail::code_checksums(section.data);
+            let order = section.functions.order;
+            verified.code |= compare(list, order, section.address, code, address)?;
+        }
+        Ok(verified)
     }
 }
 

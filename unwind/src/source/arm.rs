@@ -59,8 +59,19 @@ impl<'a> ArmTables<'a> {
     /// As [`Map::verify`] and [`ehabi::Tables::verify`].
     #[must_use]
     pub fn verify(&self) -> ArmVerified {
+        self.verify_by(|map| map.verify())
+    }
+
+    /// Does the same as [`Self::verify`], and compares `code`, the kernel's code in memory at `address`, as
+    /// [`ImageTables::verify_code`](crate::ImageTables::verify_code) does.
+    #[must_use]
+    pub fn verify_code(&self, code: &[u8], address: u64) -> ArmVerified {
+        self.verify_by(|map| map.verify_code(code, address))
+    }
+
+    fn verify_by(&self, verify: impl Fn(&Map<'_>) -> Result<Verified, Damage>) -> ArmVerified {
         let map = match &self.map {
-            Ok(map) => map.verify(),
+            Ok(map) => verify(map),
             Err(MapError::Empty) => Err(Damage::Section(ParseError::Empty)),
             Err(MapError::LeftOut) => Err(Damage::Section(ParseError::LeftOut)),
             Err(_) => Err(Damage::Section(ParseError::Map)),

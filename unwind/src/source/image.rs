@@ -50,6 +50,21 @@ impl<'a> ImageTables<'a> {
         }
     }
 
+    /// Does the same as [`Self::verify`], and compares `code`, the kernel's code in memory at `address`, with the checksums that the link wrote.
+    /// Bytes of it without a checksum are not compared; checksums of code outside of it are passed over.
+    ///
+    /// [`Verified::code`] is true if code was compared and none differs. It stays false for tables without such checksums, or if
+    /// a range is in `code` in part only.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; [`Damage::Code`] if it is the code.
+    pub fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
+        match self {
+            Self::SFrame(tables) => tables.verify_code(code, address),
+            Self::Map(map) => map.verify_code(code, address),
+        }
+    }
+
     /// As [`Tables::verified`].
     #[must_use]
     pub const fn verified(self, outcome: Result<Verified, Damage>) -> Self {

@@ -87,6 +87,7 @@ impl End {
             Self::TrapFrame(_) => "a trap frame of unknown layout at @",
             Self::Limit => "as many frames as asked for",
             Self::DamagedTables(_) => "the tables are damaged: ",
+            Self::CodeChanged(_) => "the code at @ is not the code that was linked",
         }
     }
 
@@ -108,7 +109,8 @@ impl End {
             | Self::UnalignedWord(address)
             | Self::NotAdvancing(address)
             | Self::Misaligned(address)
-            | Self::TrapFrame(address) => address,
+            | Self::TrapFrame(address)
+            | Self::CodeChanged(address) => address,
             _ => 0,
         }
     }

@@ -21,7 +21,13 @@ fn verify(bytes: &[u8]) -> Result<Verified, Damage> {
 #[test]
 fn a_checksum_is_right_or_damage() {
     let sound = with_checksum();
-    assert_eq!(verify(&sound), Ok(Verified { checksum: true }));
+    assert_eq!(
+        verify(&sound),
+        Ok(Verified {
+            checksum: true,
+            code: false
+        })
+    );
     for bit in 0..8 * sound.len() {
         let mut bytes = sound.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -33,5 +39,11 @@ fn a_checksum_is_right_or_damage() {
     assert_eq!(verify(&wrong(at)), Err(Damage::Checksum));
     assert_eq!(verify(&wrong(at + 7)), Err(Damage::Checksum));
     let none = with(&wrong(at + 7), at + 6, 0);
-    assert_eq!(verify(&none), Ok(Verified { checksum: false }));
+    assert_eq!(
+        verify(&none),
+        Ok(Verified {
+            checksum: false,
+            code: false
+        })
+    );
 }

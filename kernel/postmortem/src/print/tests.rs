@@ -139,7 +139,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
 
 /// All that comes before the verdict.
 const FRAMES: &str = "\
-x86_64, no build id, tables verified
+x86_64, no build id, tables verified, code not compared
   rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known
 no names: .symbols: empty
    0: 0x0000000000001024 p

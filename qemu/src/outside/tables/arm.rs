@@ -80,7 +80,7 @@ impl Arm {
     pub(super) fn rows(&self) -> Rows<'_> {
         let tables = self.tables().verified(self.verified);
         match self.verified.map {
-            Ok(Verified { checksum }) if !checksum || self.made_from.is_some() => {
+            Ok(Verified { checksum, .. }) if !checksum || self.made_from.is_some() => {
                 Rows::not_compared(tables)
             }
             _ => Rows::new(tables),
@@ -103,10 +103,13 @@ impl fmt::Display for Arm {
         let after = if has_exceptions { ", " } else { "" };
         match (self.verified.map, self.made_from) {
             (Ok(_), Some(from)) => write!(f, "tables made from {from}{after}")?,
-            (Ok(Verified { checksum: true }), None) => write!(f, "tables verified{after}")?,
-            (Ok(Verified { checksum: false }), None) => {
-                write!(f, "tables without checksum{after}")?
-            }
+            (Ok(Verified { checksum: true, .. }), None) => write!(f, "tables verified{after}")?,
+            (
+                Ok(Verified {
+                    checksum: false, ..
+                }),
+                None,
+            ) => write!(f, "tables without checksum{after}")?,
             (Err(Damage::Section(ParseError::Empty)), _) if has_exceptions => {}
             (Err(Damage::Section(ParseError::Empty)), _) => {
                 f.write_str("no tables: no rule map, .debug_frame or exception tables")?;

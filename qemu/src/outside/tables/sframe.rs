@@ -60,9 +60,10 @@ impl SFrame {
         let tables = sframe::Tables::new(&self.bytes, self.address);
         match self.origin {
             // Whoever has written them does not say that they are whole.
-            Origin::Own(Ok(Verified { checksum: false })) | Origin::Made(_) => {
-                Rows::not_compared(tables)
-            }
+            Origin::Own(Ok(Verified {
+                checksum: false, ..
+            }))
+            | Origin::Made(_) => Rows::not_compared(tables),
             Origin::Own(verified) => Rows::new(tables.verified(verified)),
             Origin::Nowhere(_) => Rows::new(tables),
         }
@@ -73,8 +74,10 @@ impl SFrame {
 impl fmt::Display for SFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
-            Origin::Own(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
-            Origin::Own(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
+            Origin::Own(Ok(Verified { checksum: true, .. })) => f.write_str("tables verified"),
+            Origin::Own(Ok(Verified {
+                checksum: false, ..
+            })) => f.write_str("tables without checksum"),
             Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}"),
             Origin::Made(from) => write!(f, "tables made from {from}"),
             Origin::Nowhere(why) => write!(f, "no tables: {why}"),

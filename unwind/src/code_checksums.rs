@@ -1,0 +1,70 @@
+//! The checksums of code that tables contain: whether the code in memory is the code that was linked.
+
+use crate::bytes::{ByteOrder, Bytes};
+use crate::crc32::crc32;
+use crate::sframe::Damage;
+use crate::sframe::format::{CODE_CHECKSUM_SIZE, CODE_MAGIC};
+
+/// The list in tables: ranges of code in ascending order, each with its checksum.
+pub(crate) type CodeChecksums<'a> = &'a [[u8; CODE_CHECKSUM_SIZE]];
+
+/// Returns the list at the end of these bytes, and the bytes before it; an empty list if there is none.
+pub(crate) fn at_end(bytes: &[u8], order: ByteOrder) -> (CodeChecksums<'_>, &[u8]) {
+    split(bytes, order).unwrap_or((&[], bytes))
+}
+
+fn split(bytes: &[u8], order: ByteOrder) -> Option<(CodeChecksums<'_>, &[u8])> {
+    let (before, magic) = bytes.split_last_chunk::<4>()?;
+    let (before, count) = before.split_last_chunk::<4>()?;
+    if order.number(magic) != CODE_MAGIC {
+        return None;
+    }
+    let count = usize::try_from(order.number(count)).ok()?;
+    let size = count.checked_mul(CODE_CHECKSUM_SIZE)?;
+    let (before, list) = before.split_at_checked(before.len().checked_sub(size)?)?;
+    Some((list.as_chunks().0, before))
+}
+
+/// Compares the code in memory with the list of the table at address `table`. Returns whether the code was compared: at least one range is
+/// in the memory, and none is there in part.
+///
+/// # Errors
+/// [`Damage::Code`] for the first range with other bytes than were linked.
+pub(crate) fn compare(
+    list: CodeChecksums<'_>,
+    order: ByteOrder,
+    table: u64,
+    code: &[u8],
+    address: u64,
+) -> Result<bool, Damage> {
+    let mut is_compared = false;
+    // Ranges ascend, so that no byte is read twice, whatever the list contains.
+    let mut end = 0;
+    for entry in list {
+        let entry = Bytes::new(entry, order);
+        let (Some(start), Some(size), Some(checksum)) = (entry.u64(0), entry.u32(8), entry.u32(12))
+        else {
+            return Ok(false);
+        };
+        let start = table.wrapping_add(start);
+        let offset = start.wrapping_sub(address);
+        if offset >= code.len() as u64 {
+            if address.wrapping_sub(start) < size.into() {
+                return Ok(false);
+            }
+            continue;
+        }
+        // It is less than the length, so it fits.
+        let offset = offset as usize;
+        let bytes = (code.get(offset..)).and_then(|rest| rest.get(..size as usize));
+        let Some(bytes) = bytes.filter(|_| offset >= end) else {
+            return Ok(false);
+        };
+        end = offset.saturating_add(bytes.len());
+        if crc32(bytes) != checksum {
+            return Err(Damage::Code { start });
+        }
+        is_compared = true;
+    }
+    Ok(is_compared)
+}
