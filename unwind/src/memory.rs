@@ -105,6 +105,9 @@ pub(crate) mod sealed {
         /// Whether a walk may start at the stack pointer `sp`.
         fn enter(&mut self, sp: u64) -> bool;
 
+        /// Whether `sp` is a stack pointer on the walk's stack, so that a move to it leaves no other stack.
+        fn is_on_stack(&self, sp: u64) -> bool;
+
         /// Whether the canonical frame address `sp` is where a stack begins, so that the outermost function's frame may lie there;
         /// `None` if nobody has said where the walk's stack begins.
         fn is_base(&self, sp: u64) -> Option<bool>;
@@ -172,6 +175,10 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Unbounded<R> {
     }
 
     fn enter(&mut self, _: u64) -> bool {
+        true
+    }
+
+    fn is_on_stack(&self, _: u64) -> bool {
         true
     }
 

@@ -131,6 +131,10 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
         self.go_to(sp)
     }
 
+    fn is_on_stack(&self, sp: u64) -> bool {
+        self.bit != 0 && self.rest.holds_stack_pointer(sp)
+    }
+
     fn is_base(&self, sp: u64) -> Option<bool> {
         Some(self.bit != 0 && self.rest.end == sp)
     }

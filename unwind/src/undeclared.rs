@@ -122,6 +122,12 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
             .then(|| (self.read)(address))?
     }
 
+    #[inline(always)]
+    fn frame(&self, from: u64, to: u64, top: u64, _: u64) -> Option<Range> {
+        let is_here = from < to && to <= top && self.rest.holds_stack_pointer(top);
+        is_here.then_some(Range::new(from, top))
+    }
+
     fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
         if self.rest.holds_stack_pointer(to) {
             // At least one word of progress: a call or an interruption has stored at least that much.
@@ -150,6 +156,10 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
 
     fn enter(&mut self, sp: u64) -> bool {
         self.go_to(sp)
+    }
+
+    fn is_on_stack(&self, sp: u64) -> bool {
+        self.rest.holds_stack_pointer(sp)
     }
 
     fn is_base(&self, sp: u64) -> Option<bool> {

@@ -102,6 +102,9 @@ pub enum End {
     /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
     /// [`Doubt`](crate::Doubt).
     DamagedTables(Damage),
+    /// The stack with this stack pointer was left by a row, although there is memory above it, where callers may have frames. Code that
+    /// goes to another stack begins at the end of an empty one. Only in a [`Doubt`](crate::Doubt).
+    LeftStack(u64),
     /// The code in memory from this address on is not the code that was linked, so that the rows for it may be wrong. Only in a
     /// [`Doubt`](crate::Doubt).
     CodeChanged(u64),

@@ -87,6 +87,7 @@ impl End {
             Self::TrapFrame(_) => "a trap frame of unknown layout at @",
             Self::Limit => "as many frames as asked for",
             Self::DamagedTables(_) => "the tables are damaged: ",
+            Self::LeftStack(_) => "the stack was left at @, below its end",
             Self::CodeChanged(_) => "the code at @ is not the code that was linked",
         }
     }
@@ -110,6 +111,7 @@ impl End {
             | Self::NotAdvancing(address)
             | Self::Misaligned(address)
             | Self::TrapFrame(address)
+            | Self::LeftStack(address)
             | Self::CodeChanged(address) => address,
             _ => 0,
         }

@@ -161,25 +161,18 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         outcome.is_ok() && found.rules.is_outermost()
     }
 
-    /// Whether the bytes before a return address are the end of an indirect call, although they read as a direct call of `target`.
-    /// Not if a function begins at `target`: the end of an indirect call leads to one by rare chance only, and then its frame is
-    /// in doubt. The memory of `found` is used for a look-up.
-    pub(super) fn is_indirect<R: RegisterSet>(
-        &self,
-        return_address: u64,
-        target: u64,
-        user: bool,
-        found: &mut Found,
-    ) -> bool {
+    /// Whether the bytes before a return address may be the end of an indirect call, although they read as a direct call, too.
+    pub(super) fn is_indirect<R: RegisterSet>(&self, return_address: u64, user: bool) -> bool {
         let bytes = self
             .code_before(R::place(return_address), user)
             .unwrap_or(&[]);
-        R::is_indirect_call(bytes, return_address) && !self.is_start(R::place(target), found)
+        R::is_indirect_call(bytes, return_address)
     }
 
-    /// Whether the tables have a function that begins at `address`.
+    /// Whether the tables have a function that begins at `address`. The end of an indirect call reads as a direct call of one by rare chance
+    /// only, and then its frame is in doubt. The memory of `found` is used for a look-up.
     #[inline(never)]
-    fn is_start(&self, address: u64, found: &mut Found) -> bool {
+    pub(super) fn is_start(&self, address: u64, found: &mut Found) -> bool {
         self.source.look_up(address, found).is_ok() && self.whole(found).start == address
     }
 }

@@ -132,8 +132,14 @@ impl<S: RowSource> Unwinder<'_, S> {
 
     /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
     fn piece<R: RegisterSet>(&self, address: u64, goal: Range, found: &mut Found) -> Range {
-        if self.source.look_up(address, found).is_ok() {
-            let function = self.whole(found);
+        found.range = Range::new(0, 0);
+        let function = match self.source.look_up(address, found) {
+            Ok(()) => Some(self.whole(found)),
+            // A function without a row for this address still has its extent.
+            Err(_) => (self.source.function(address))
+                .or_else(|| found.range.contains(address).then_some(found.range)),
+        };
+        if let Some(function) = function {
             // What a pointer tells beside the address is true of the whole function.
             let beside = address ^ R::place(address);
             return Range::new(function.start | beside, function.end);

@@ -18,6 +18,7 @@ mod fallbacks;
 mod lean;
 mod lost;
 mod machines;
+mod other_stacks;
 mod proof;
 mod rows;
 mod sources;

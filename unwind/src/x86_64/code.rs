@@ -54,14 +54,14 @@ impl Instructions for Registers {
             bytes,
             // ret, int3, iret, hlt
             [.., 0xc3 | 0xcc | 0xcf | 0xf4]
-                // ret with a number, jmp, call, ud2
+                // ret with a number, jmp, call, ud2, sysret
                 | [.., 0xc2, _, _]
                 | [.., 0xeb, _]
                 | [.., 0xe8 | 0xe9, _, _, _, _]
-                | [.., 0x0f, 0x0b]
-                // jmp and call through a register
-                | [.., 0xff, 0xd0..=0xd7 | 0xe0..=0xe7]
-        )
+                | [.., 0x0f, 0x0b | 0x07]
+                // jmp through a register
+                | [.., 0xff, 0xe0..=0xe7]
+        ) || Self::is_indirect_call(bytes, 0)
     }
 }
 

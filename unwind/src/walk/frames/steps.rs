@@ -82,8 +82,13 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let is_leaf = cursor.exact && caller.sp == sp;
         let user = cursor.registers.is_user();
         let call = self.unwinder.check::<R>(caller.pc, user, &mut self.found)?;
+        let leaves = !is_leaf && self.on_stack && !self.memory.is_on_stack(caller.sp);
+        let skips = leaves && self.memory.is_base(cfa_at::<R>(sp)) != Some(true);
         self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
         self.arrive();
+        if skips {
+            self.note(self.count, How::SFrame, End::LeftStack(sp));
+        }
         self.cursor = Cursor {
             fp_known: caller.fp_known,
             ..Cursor::called(self.registers(&caller), How::SFrame)
@@ -217,15 +222,14 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
             Call::None => End::NoCall(return_address),
             Call::Elsewhere(target) => {
-                if self.unwinder.leads_to::<R>(target, user, &mut self.found) {
-                    self.tail_call = Some(R::place(target));
+                let (unwinder, found) = (self.unwinder, &mut self.found);
+                // The same bytes may be an indirect call, which leads anywhere; then a tail call is not stated.
+                let may_be_indirect = unwinder.is_indirect::<R>(return_address, user);
+                if unwinder.leads_to::<R>(target, user, found) {
+                    self.tail_call = (!may_be_indirect).then_some(R::place(target));
                     return;
                 }
-                let found = &mut self.found;
-                if self
-                    .unwinder
-                    .is_indirect::<R>(return_address, target, user, found)
-                {
+                if may_be_indirect && !unwinder.is_start(R::place(target), found) {
                     return;
                 }
                 End::CalledElsewhere(return_address, R::place(target))

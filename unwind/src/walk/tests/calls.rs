@@ -19,6 +19,8 @@ fn amd64() -> Vec<u8> {
     let mut functions = vec![(0x1000, 0x100, 0, 0, 1, super::OUTERMOST)];
     let starts = (0x2000..0x2c00).step_by(0x100);
     functions.extend(starts.map(|start| (start, 0x40, 0, 0, 1, &[0x00, 0x03, 0x20][..])));
+    // One without rows.
+    functions.push((0x2c00, 0x10, 0, 0, 0, &[]));
     table(Abi::Amd64, &functions)
 }
 

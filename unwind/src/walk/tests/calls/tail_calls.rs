@@ -54,6 +54,50 @@ end of backtrace: complete, 2 frames
     }
 }
 
+/// The bytes before a return address are an indirect call, and read as a direct call of a function that jumps anywhere: which of them ran is
+/// not known, so that no tail call is stated.
+#[test]
+fn a_call_that_may_be_indirect_states_no_tail_call() {
+    // call [rax+r13*8+0x12345678], with the displacement that a direct call of 0x2200 has.
+    let direct = x86_branch(0xe8, 0x1003, 0x2200);
+    let indirect = [&[0x42, 0xff, 0x94][..], &direct].concat();
+    let jump: (u64, &[u8]) = (0x2230, &[0xff, 0xe0]);
+    let walk = |call: &[u8], jump| {
+        let text = text(&[(0x1000, call), (0x223f, &[0xc3]), jump]);
+        one_call(&[Code::new(&text, 0x1000)], 0x2110, 0x1008)
+    };
+    is_complete(&walk(&indirect, jump), &[0x2110, 0x1008], None);
+    // Without the bytes of the indirect call it is stated.
+    let only_direct = [&[0x90, 0x90, 0x90][..], &direct].concat();
+    is_complete(&walk(&only_direct, jump), &[0x2110, 0x1008], Some(0x2200));
+    // Without the jump, the function that begins at the direct call's target leaves doubt.
+    let doubt = End::CalledElsewhere(0x1008, 0x2200);
+    let no_jump: (u64, &[u8]) = (0x2230, &[0x90]);
+    is_in_doubt(&walk(&indirect, no_jump), &[0x2110, 0x1008], doubt);
+}
+
+/// The search does not leave a function that has an extent and no rows.
+#[test]
+fn a_function_without_rows_ends_where_it_ends() {
+    let call = x86_branch(0xe8, 0x1000, 0x2c00);
+    for (jump, found) in [(0x2c08, true), (0x2c10, false)] {
+        let text = text(&[(0x1000, &call), (0x2c0f, &[0xc3]), (jump, &[0xff, 0xe0])]);
+        let walked = one_call(&[Code::new(&text, 0x1000)], 0x2110, 0x1005);
+        assert_eq!(walked.end.is_complete(), found, "{jump:#x}");
+    }
+}
+
+/// A function whose last call goes through memory does not run on into the next function.
+#[test]
+fn a_call_through_memory_ends_a_function() {
+    let call = x86_branch(0xe8, 0x1000, 0x20c0);
+    for (last, found) in [(&[0x90; 6], true), (&[0xff, 0x15, 0, 0, 0, 0], false)] {
+        let text = text(&[(0x1000, &call), (0x20fa, last)]);
+        let walked = one_call(&[Code::new(&text, 0x1000)], 0x2110, 0x1005);
+        assert_eq!(walked.end.is_complete(), found, "{last:x?}");
+    }
+}
+
 /// A chain of more functions than are searched: not shown, not claimed.
 #[test]
 fn the_search_has_bounds() {
