@@ -148,8 +148,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self
     }
 
-    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. Returns `false`, without any change, if the
-    /// walk ended for another reason, or the stack pointer is where the walk has been.
+    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved, in doubt, because no row says where they are. Returns `false`,
+    /// without any change, if the walk ended for another reason, or the stack pointer is where the walk has been.
     ///
     /// A kernel whose trap code has no rows knows the layout of its trap frame:
     ///
@@ -187,15 +187,18 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     /// assert!(frames.resume_at(Registers::new(word(8), word(16), word(0))));
     /// let interrupted = frames.next().expect("what was interrupted");
     /// assert_eq!((interrupted.pc, interrupted.how), (0x1004, How::TrapFrame));
-    /// assert_eq!((frames.next(), frames.end()), (None, Some(End::Complete)));
+    /// assert_eq!((frames.next(), frames.end()), (None, Some(End::Outermost)));
+    /// // No row says what the trap saved.
+    /// assert_eq!(frames.doubt().map(|doubt| doubt.reason), Some(End::TrapFrame(saved)));
     /// ```
     pub fn resume_at(&mut self, registers: R) -> bool {
+        let State::Ended(reason @ End::TrapFrame(_)) = self.state else {
+            return false;
+        };
         let next = Cursor::exact(registers, How::TrapFrame);
-        let step = Step { next, way: Way::Up };
-        let goes_on =
-            matches!(self.state, State::Ended(End::TrapFrame(_))) && self.take(&step).is_ok();
-        if goes_on && registers.is_user() {
-            self.note(self.count, How::TrapFrame, End::TrapEndUnknown);
+        let goes_on = self.take(&Step { next, way: Way::Up }).is_ok();
+        if goes_on {
+            self.note(self.count, How::TrapFrame, reason);
         }
         goes_on
     }

@@ -119,7 +119,9 @@ fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
     assert!(frames.resume_at(x86_64::Registers::new(0x2000, 0x100f8, 0)));
     let rest: Vec<_> = frames.by_ref().map(|frame| (frame.pc, frame.how)).collect();
     assert_eq!(rest, [(0x2000, TrapFrame), (0x1005, SFrame)]);
-    assert_eq!(frames.end(), Some(End::Complete));
+    assert_eq!(frames.end(), Some(End::Outermost));
+    let doubt = frames.doubt().map(|doubt| (doubt.frame, doubt.reason));
+    assert_eq!(doubt, Some((2, End::TrapFrame(0x10048))));
     assert!(
         !frames.resume_at(registers),
         "only after an undescribed trap frame"
