@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 use unwind::ImageTables;
 use unwind::sframe::format;
 
-use crate::image::Image;
+use crate::image::{Image, is_code};
 use crate::outermost::named;
 use crate::sframe::Out;
 use crate::symbols::Symbols;
@@ -123,8 +123,7 @@ fn sections<'data>(image: &Image<'data>) -> Result<Vec<(u64, &'data [u8])>> {
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
             continue;
         };
-        let is_code = sh_flags.contains(elf::SHF_ALLOC) && sh_flags.contains(elf::SHF_EXECINSTR);
-        if is_code && !sh_flags.contains(elf::SHF_WRITE) {
+        if is_code(section.flags()) && !sh_flags.contains(elf::SHF_WRITE) {
             sections.push((section.address(), section.data()?));
         }
     }

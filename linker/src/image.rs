@@ -77,10 +77,7 @@ impl<'data> Image<'data> {
     pub fn code(&self) -> Vec<Range<u64>> {
         self.file
             .sections()
-            .filter(|section| {
-                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                    if sh_flags.contains(elf::SHF_EXECINSTR))
-            })
+            .filter(|section| is_code(section.flags()))
             .map(|section| {
                 let start = section.address();
                 start..start.saturating_add(section.size())
@@ -107,6 +104,13 @@ impl<'data> Image<'data> {
         let read = named.map(|section| read(&section, name));
         read.filter_map(Result::transpose).collect()
     }
+}
+
+/// Whether a section contains code that is loaded. What is not loaded has no address, and can have the flag all the same.
+#[must_use]
+pub fn is_code(flags: SectionFlags) -> bool {
+    let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(wanted))
 }
 
 /// Parses a linked ELF file of any architecture.

@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
+use object::{Object, ObjectSection, ObjectSymbol};
+
+use crate::image::is_code;
 
 /// What lies from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +34,6 @@ impl Mapping {
             };
             matches!(name.get(2..3), None | Some(".")).then_some(kind)
         };
-        let is_code = |flags| matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_EXECINSTR));
         let code: Vec<_> = (file.sections())
             .filter(|section| is_code(section.flags()))
             .map(|section| (section.index(), section.address()))

@@ -12,7 +12,9 @@ use std::process::{Command, Output};
 
 use crate::common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
-use unwind::sframe::format::{CHECKSUM_SIZE, LINKED_SIZE, PROOF_SIZE, UNPROVEN_SIZE};
+use unwind::sframe::format::{
+    CHECKSUM_SIZE, CODE_CHECKSUM_SIZE, CODE_CHECKSUMS_SIZE, LINKED_SIZE, PROOF_SIZE, UNPROVEN_SIZE,
+};
 
 /// Links an assembled program by hand.
 fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {

@@ -67,7 +67,7 @@ impl Check {
             None => {}
         }
         match &self.code {
-            Ok(0) => writeln!(out, "the tables have no checksums of the code")?,
+            Ok(0) => writeln!(out, "no code was compared with checksums in the tables")?,
             Ok(bytes) => writeln!(out, "{bytes} bytes of code are the code that was linked")?,
             Err(why) => writeln!(out, "error: {why}")?,
         }

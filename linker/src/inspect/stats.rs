@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use anyhow::Result;
-use object::{Object, ObjectSection, SectionFlags, elf};
+use object::{Object, ObjectSection};
 
 use unwind::RowSource;
 use unwind::sframe::{Verified, format};
@@ -38,10 +38,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
     };
     let code: u64 = file
         .sections()
-        .filter(|section| {
-            matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                if sh_flags.contains(elf::SHF_EXECINSTR))
-        })
+        .filter(|section| image::is_code(section.flags()))
         .map(|section| section.size())
         // The sizes in a damaged file may overflow.
         .fold(0, u64::saturating_add);

@@ -126,6 +126,7 @@ mod tests {
             "--sframe-unproven=drop",
             "--sframe-outermost=one",
             "--sframe-outermost=two",
+            "--sframe-patched=three",
             "--sframe-room=64K",
             "--symbols-room=1001",
             "-o",
@@ -151,6 +152,7 @@ mod tests {
                 stats: Some(Stats::File("x".into())),
                 coverage: 50,
                 outermost: vec!["one".to_owned(), "two".to_owned()],
+                patched: vec!["three".to_owned()],
                 sframe_room: 65536,
                 symbols_room: 1008,
             }

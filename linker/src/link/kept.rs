@@ -1,12 +1,13 @@
 //! Keeps the inputs of a link, so that it can be made again with other options: rustc removes its objects after the link.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{self, Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
+use super::switches::{Role, roles};
 use super::{CommandLine, response};
 
 /// The environment variable with the name of the folder in which the inputs of a link are kept. A relative name counts from the folder of
@@ -16,38 +17,65 @@ pub const KEEP_VARIABLE: &str = "SFRAME_LINK_KEEP";
 /// The response file in that folder with the arguments of the link. It is written last.
 pub const KEPT_ARGUMENTS: &str = "arguments";
 
-/// Replaces the content of the folder `name` by the inputs and the arguments of this link. Linker scripts stay where they are.
+/// An empty file in that folder, written first: a link replaces only a folder of its own.
+const MARK: &str = ".kept-by-sframe-link";
+
+/// Switches whose value is a file that the linker reads.
+const FILES: [&str; 7] = [
+    "T",
+    "default-script",
+    "dynamic-list",
+    "just-symbols",
+    "retain-symbols-file",
+    "script",
+    "version-script",
+];
+
+/// Replaces the content of the folder `name` by the inputs and the arguments of this link. Files that linker scripts include stay where they
+/// are.
 pub(super) fn keep(name: &Path, line: &CommandLine, arguments: &[OsString]) -> Result<()> {
-    let (mut arguments, _) = response::expand(arguments)?;
+    let (arguments, _) = response::expand(arguments)?;
     let folder = &line.output.with_file_name(name);
-    let mut keep = || {
+    let keep = || {
         let folder = &path::absolute(folder)?;
         if folder.exists() {
+            let is_ours = folder.join(MARK).is_file() || fs::read_dir(folder)?.next().is_none();
+            ensure!(
+                is_ours,
+                "it has files that no link has kept: name an empty folder"
+            );
             fs::remove_dir_all(folder)?;
         }
         fs::create_dir_all(folder)?;
-        let inputs = arguments.iter_mut().enumerate();
-        for (number, input) in inputs.filter(|(_, it)| Path::new(it) != line.output) {
-            keep_input(folder, number, input)?;
+        fs::write(folder.join(MARK), "")?;
+        let mut kept = Vec::with_capacity(arguments.len());
+        for (number, (argument, role)) in roles(&arguments).enumerate() {
+            let is_read = match role {
+                Role::Input => true,
+                Role::ValueOf(switch) => FILES.contains(&switch),
+                Role::Switch => false,
+            };
+            kept.push(match is_read {
+                true => keep_input(folder, number, argument)?,
+                false => argument.to_owned(),
+            });
         }
-        fs::write(folder.join(KEPT_ARGUMENTS), response::join(&arguments))
+        fs::write(folder.join(KEPT_ARGUMENTS), response::join(&kept))?;
+        Ok(())
     };
     keep().with_context(|| format!("cannot keep inputs in {}", folder.display()))
 }
 
-/// Keeps an argument that is a file, and replaces it by the path of what was kept.
-fn keep_input(folder: &Path, number: usize, input: &mut OsString) -> io::Result<()> {
+/// Keeps an input that is a file, and returns the path of what was kept; that of anything else stays.
+fn keep_input(folder: &Path, number: usize, input: &OsStr) -> io::Result<OsString> {
     let file = Path::new(input);
     let Some(name) = file.file_name().filter(|_| file.is_file()) else {
-        return Ok(());
+        return Ok(input.to_owned());
     };
     let mut numbered = OsString::from(format!("{number}-"));
     numbered.push(name);
     let kept = folder.join(numbered);
-    // Compilers replace their outputs by new files, so that a second name keeps this one.
-    if fs::hard_link(file, &kept).is_err() {
-        fs::copy(file, &kept)?;
-    }
-    *input = kept.into_os_string();
-    Ok(())
+    // Not a second name of the same file: `ar` writes into the archive that is there.
+    fs::copy(file, &kept)?;
+    Ok(kept.into_os_string())
 }

@@ -85,24 +85,30 @@ fn difference(bytes: &[u8], others: &[u8]) -> Option<usize> {
 /// A copy in which the bytes of build ids are zero. A linker computes a build id over the whole file, with what is stripped. A linker script can
 /// move the note to any section.
 fn without_build_ids(bytes: &[u8]) -> Vec<u8> {
-    /// Type and name, which follow the length of the name and the length of the build id.
-    const NOTES: [&[u8]; 2] = [b"\x03\0\0\0GNU\0", b"\0\0\0\x03GNU\0"];
-    const LENGTH: usize = 4;
+    /// The length of the name, that of the build id, type and name, in each byte order; the second number differs.
+    const LITTLE: [&[u8]; 2] = [b"\x04\0\0\0", b"\x03\0\0\0GNU\0"];
+    const BIG: [&[u8]; 2] = [b"\0\0\0\x04", b"\0\0\0\x03GNU\0"];
+    const WORD: usize = 4;
+    /// No build id is longer, so that bytes which look like a note hide no more.
+    const LONGEST: u32 = 64;
     let mut bytes = bytes.to_vec();
-    for at in (LENGTH..bytes.len().saturating_sub(NOTES[0].len())).step_by(LENGTH) {
-        let (before, note) = bytes.split_at_mut(at);
-        let Some(order) = NOTES.iter().position(|start| note.starts_with(start)) else {
+    for at in (0..bytes.len()).step_by(WORD) {
+        let header = (2 * WORD).min(bytes.len() - at);
+        let (start, rest) = bytes[at..].split_at_mut(header);
+        let (Some(length), false) = (start.last_chunk().copied(), rest.is_empty()) else {
             continue;
         };
-        let Some(length) = before.last_chunk().copied() else {
-            continue;
+        let length = match [LITTLE, BIG]
+            .map(|[name, kind]| start.starts_with(name) && rest.starts_with(kind))
+        {
+            [true, _] => u32::from_le_bytes(length),
+            [_, true] => u32::from_be_bytes(length),
+            _ => continue,
         };
-        let length = match order {
-            0 => u32::from_le_bytes(length),
-            _ => u32::from_be_bytes(length),
-        };
-        let id = note[NOTES[0].len()..].iter_mut();
-        id.take(length as usize).for_each(|byte| *byte = 0);
+        if length <= LONGEST {
+            let id = rest[LITTLE[1].len()..].iter_mut();
+            id.take(length as usize).for_each(|byte| *byte = 0);
+        }
     }
     bytes
 }
@@ -166,6 +172,14 @@ mod tests {
         let big = |id: &[u8]| [&b"\0\0\0\x04\0\0\0\x04\0\0\0\x03GNU\0"[..], id].concat();
         assert_eq!(difference(&note(b"1234"), &note(b"5678")), None);
         assert_eq!(difference(&big(b"1234"), &big(b"5678")), None);
+        // What only looks like a note hides nothing.
+        let long = |id: &[u8]| [&b"\x04\0\0\0\xff\xff\xff\xff\x03\0\0\0GNU\0"[..], id].concat();
+        assert_eq!(difference(&long(b"1234"), &long(b"5678")), Some(16));
+        let other_name = |id: &[u8]| [&b"\x05\0\0\0\x04\0\0\0\x03\0\0\0GNU\0"[..], id].concat();
+        assert_eq!(
+            difference(&other_name(b"1234"), &other_name(b"5678")),
+            Some(16)
+        );
         let mut other = note(b"5678");
         *other.last_mut().unwrap() = 0;
         assert_eq!(difference(&note(b"1234"), &other), Some(31));

@@ -24,6 +24,7 @@ mod response;
 mod room;
 mod script;
 mod strip;
+mod switches;
 mod tables;
 mod temporary;
 mod unloaded;

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, SectionFlags, elf};
+use object::{Object, ObjectSection};
 
 use super::SCRIPT;
-use crate::image::Image;
+use super::switches::{Role, roles};
+use crate::image::{Image, is_code};
 
 /// The section after which the tables come, unless other code lies behind it.
 pub(super) const TEXT: &str = ".text";
@@ -26,7 +27,12 @@ const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
 /// Whether a linker script among the arguments has a place for the tables, itself or in a file that it includes.
 pub(super) fn has_place(arguments: &[OsString]) -> bool {
     let folders = folders(arguments);
-    arguments.iter().any(|argument| {
+    // Other values are no scripts: the last build may have written a map file that names the tables.
+    let scripts = roles(arguments).filter(|(_, role)| match role {
+        Role::ValueOf(switch) => ["T", "script", "default-script"].contains(switch),
+        Role::Switch | Role::Input => true,
+    });
+    scripts.into_iter().any(|(argument, _)| {
         let bytes = argument.as_bytes();
         let prefixes: [&[u8]; 4] = [b"--script=", b"-script=", b"--default-script=", b"-T"];
         let file = prefixes
@@ -130,10 +136,7 @@ pub(super) fn is_refused(messages: &[u8]) -> bool {
 /// Old versions of lld give an empty section the flags of the one before it: the tables' own, in the first link.
 pub(super) fn last_code(image: &Image<'_>) -> Option<String> {
     let sections = image.file.sections().filter(|section| section.size() > 0);
-    let code = sections.filter(|section| {
-        matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-            if sh_flags.contains(elf::SHF_EXECINSTR) && sh_flags.contains(elf::SHF_ALLOC))
-    });
+    let code = sections.filter(|section| is_code(section.flags()));
     let last = code.max_by_key(ObjectSection::address)?;
     let name = last.name().ok()?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._$-".contains(letter);
@@ -200,6 +203,8 @@ mod tests {
             "-Thas.ld",
             "@/object.o @/lib.a @",
             "-L",
+            "-Map @/has.ld",
+            "-o @/has.ld",
         ] {
             assert!(!place(words), "{words}");
         }

@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use object::{
-    Architecture, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex,
-    Symbol as ObjectFileSymbol, SymbolIterator, SymbolKind, elf,
+    Architecture, Object, ObjectSection, ObjectSymbol, SectionIndex, Symbol as ObjectFileSymbol,
+    SymbolIterator, SymbolKind,
 };
 use rustc_hash::FxHashMap;
+
+use crate::image::is_code;
 
 /// A function and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +112,7 @@ fn place(file: &object::File<'_>, symbol: &ObjectFileSymbol<'_, '_>) -> u64 {
 
 /// The sections with code: where each starts and ends.
 fn code_of(file: &object::File<'_>) -> FxHashMap<SectionIndex, (u64, u64)> {
-    let has_code = |flags| matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_EXECINSTR));
-    let sections = file.sections().filter(|section| has_code(section.flags()));
+    let sections = file.sections().filter(|section| is_code(section.flags()));
     let ends = sections.map(|section| {
         let start = section.address();
         let end = start.saturating_add(section.size());

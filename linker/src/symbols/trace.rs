@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use object::{Object, ObjectSection, SectionFlags, elf};
+use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, Piece, Traced};
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Sections, Texts, paths};
+use crate::image::is_code;
 use crate::parallel::{in_parts, in_parts_beside};
 use crate::progress::Step;
 
@@ -21,10 +22,7 @@ impl Code {
     ) -> Result<()> {
         let contents: Vec<(u64, &[u8])> = file
             .sections()
-            .filter(|section| {
-                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                    if sh_flags.contains(elf::SHF_EXECINSTR))
-            })
+            .filter(|section| is_code(section.flags()))
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
             .collect();
         let dwarf = sections.open();

@@ -147,3 +147,58 @@ fn a_link_is_made_again_from_what_was_kept() {
         assert_eq!(image == again, has_names);
     }
 }
+
+/// The value of a switch is kept as it is, although a file has its name; what is kept does not change; and only a folder of its own is
+/// replaced.
+#[test]
+fn only_inputs_are_kept() {
+    let (folder, object) = assembled("kept_inputs", CALLS);
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    fs::write(folder.join("_start"), "not the entry").unwrap();
+    let link = |keep: &str| {
+        let mut command = crate::common::sframe_link();
+        command.current_dir(&folder).env("SFRAME_LINK_KEEP", keep);
+        command.args([
+            "-T",
+            "image.ld",
+            "-L",
+            &scripts(),
+            "-e",
+            "_start",
+            "-o",
+            "image",
+        ]);
+        command.arg(&object).output().unwrap()
+    };
+    for _ in 0..2 {
+        assert!(link("inputs").status.success());
+    }
+    let arguments = fs::read_to_string(folder.join("inputs/arguments")).unwrap();
+    assert!(!arguments.contains("-_start"), "{arguments}");
+    let kept = fs::read_dir(folder.join("inputs")).unwrap();
+    let kept = kept.map(|file| file.unwrap().path());
+    let kept = kept.filter(|path| path.extension().is_some_and(|end| end == "o"));
+    let [kept] = &kept.collect::<Vec<_>>()[..] else {
+        panic!("one object is kept");
+    };
+    let before = fs::read(kept).unwrap();
+    // As `ar` does with an archive.
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&object)
+        .unwrap()
+        .set_len(1)
+        .unwrap();
+    assert_eq!(fs::read(kept).unwrap(), before);
+
+    fs::create_dir(folder.join("source")).unwrap();
+    fs::write(folder.join("source/main.s"), "").unwrap();
+    let refused = link("source");
+    assert!(!refused.status.success());
+    let said = stderr(&refused);
+    assert!(
+        said.contains("it has files that no link has kept"),
+        "{said}"
+    );
+    assert!(folder.join("source/main.s").is_file());
+}

@@ -20,10 +20,10 @@ fn a_damaged_section_is_noticed_by_check() {
         fs::write(&path, data).unwrap();
         sframe(&["check"], &path)
     };
-    // The CFA's offset of the only row: the last byte before the proof, the address and the checksum. The list has one range, because
+    // The CFA's offset of the only row: the last byte before the proof, the code's checksum, the address and the checksum. The list has one range, because
     // no call enters the entry point. Then the first function's size, and the magic
     // number.
-    let proof = PROOF_SIZE + UNPROVEN_SIZE;
+    let proof = PROOF_SIZE + UNPROVEN_SIZE + CODE_CHECKSUM_SIZE + CODE_CHECKSUMS_SIZE;
     let output = damaged(
         section.data.len() - CHECKSUM_SIZE - LINKED_SIZE - proof - 1,
         16,
