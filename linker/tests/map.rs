@@ -38,13 +38,17 @@ other:
 found: .quad __sframe_start, __sframe_end
 ";
 
+/// The same, with a signed return address in the second function.
 fn aarch64() -> String {
     X86_TEXT
         .replace("call", "bl")
         .replace("hlt", "wfi")
-        .replace("push %rbx", "sub sp, sp, #16")
+        .replace(
+            "push %rbx",
+            "paciasp\n.cfi_negate_ra_state\n sub sp, sp, #16",
+        )
         .replace("pop %rbx", "add sp, sp, #16")
-        .replace("offset 8", "offset 0")
+        .replace("offset 8", "offset 0\n autiasp\n.cfi_negate_ra_state")
 }
 
 /// Links; what was said.
@@ -123,6 +127,9 @@ fn check(name: &str, target: &str, text: &str, linker: Option<PathBuf>) {
         let said = link(&folder, &object, &switches);
         assert!(!said.contains("no rule map"), "{said}");
         expect_map(&folder);
+        let dump = stdout(&sframe(&["dump"], &folder.join("image")));
+        // In `.sframe`, from which the map does not differ.
+        assert_eq!(dump.contains(" u[s]\n"), target == AARCH64, "{dump}");
         images.push(fs::read(folder.join("image")).unwrap());
     }
     assert!(

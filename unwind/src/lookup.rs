@@ -32,6 +32,13 @@ impl Found {
         rules: Rules::NO_CALLER,
     };
 
+    /// Whether the row leads to a signed return address, whose signature is no part of the address. No interrupted program counter is
+    /// signed: bits of a signature in it are those of a failed authentication.
+    #[inline(always)]
+    pub(crate) const fn is_signed(&self) -> bool {
+        self.rules.is_signed() && !self.is_trap
+    }
+
     /// The last address of [`Self::range`], which is one of the function however much of that the range is.
     #[inline(always)]
     pub(crate) const fn last_address(&self) -> u64 {

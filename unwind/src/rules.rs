@@ -7,7 +7,7 @@ use crate::row::{Base, Row, Rule};
 /// The three rules of a row, which lead from a function's registers to its caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The codes of the three, four bits each, of the canonical frame address first.
+    /// The codes of the three, four bits each, of the canonical frame address first; above them [`SIGNED`].
     codes: u32,
     /// The DWARF numbers of their bases, 0 where none is another register.
     registers: [u32; 3],
@@ -29,6 +29,24 @@ impl Rules {
         )
     }
 
+    /// The same rules, with the mark that the return address carries a pointer authentication code, or without: see [`Row::signed`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn with_signed(mut self, signed: bool) -> Self {
+        self.codes &= !SIGNED;
+        if signed {
+            self.codes |= SIGNED;
+        }
+        self
+    }
+
+    /// As [`Row::signed`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_signed(&self) -> bool {
+        self.codes & SIGNED != 0
+    }
+
     /// As [`Self::new`].
     #[inline(always)]
     pub(crate) const fn of(cfa: Packed, return_address: Packed, frame_pointer: Packed) -> Self {
@@ -45,7 +63,7 @@ impl Rules {
         }
     }
 
-    /// Rules without another register as base: the three codes, and the offsets.
+    /// Rules without another register as base: the three codes with the mark [`SIGNED`], and the offsets.
     #[inline(always)]
     pub(crate) const fn short(codes: u32, offsets: [i64; 3]) -> Self {
         Self {
@@ -125,7 +143,7 @@ impl Rules {
         const ONE: u32 = (Packed::SAVED_AT_CFA as u32) << CODE;
         const BOTH: u32 = ONE | ONE << CODE;
         let [_, return_address, frame_pointer] = self.offsets;
-        match self.codes & !((1 << CODE) - 1) {
+        match self.codes & CODES & !SIGNED & !((1 << CODE) - 1) {
             BOTH => Some((return_address, Some(frame_pointer))),
             ONE => Some((return_address, None)),
             _ => None,
@@ -148,7 +166,7 @@ impl Rules {
     }
 
     /// Bits of the word from [`Self::narrow`] that are 0, for use by the caller.
-    pub(crate) const FREE: u64 = 3 << (CODE * 3);
+    pub(crate) const FREE: u64 = 3 << FREE;
 
     /// All in one word, which is not 0; `None` if they do not fit.
     pub(crate) fn narrow(&self) -> Option<u64> {
@@ -178,7 +196,7 @@ impl Rules {
 
 impl From<&Row> for Rules {
     fn from(row: &Row) -> Self {
-        Self::new(row.cfa, row.return_address, row.frame_pointer)
+        Self::new(row.cfa, row.return_address, row.frame_pointer).with_signed(row.signed)
     }
 }
 
@@ -201,11 +219,15 @@ pub(crate) struct Packed {
 
 /// The bits of a code.
 const CODE: u32 = 4;
-/// The bits of three codes.
-const CODES: u32 = (1 << (CODE * 3)) - 1;
+/// The bit above the three codes: the return address is signed.
+pub(crate) const SIGNED: u32 = 1 << (CODE * 3);
+/// The bits of three codes, and of the mark.
+const CODES: u32 = (SIGNED << 1) - 1;
+/// The first of the bits of [`Rules::FREE`].
+const FREE: u32 = CODE * 3 + 1;
 /// Where the offsets are in a word of all rules, behind the codes and [`Rules::FREE`]: that of the canonical frame address has what is left,
 /// the others 16 bits.
-const SHIFTS: [u32; 3] = [CODE * 3 + 34, CODE * 3 + 2, CODE * 3 + 18];
+const SHIFTS: [u32; 3] = [FREE + 34, FREE + 2, FREE + 18];
 
 const KIND: u8 = 3;
 pub(crate) const SAME: u8 = 0;
@@ -346,5 +368,30 @@ mod tests {
         let value = |base| Packed::new(Rule::Value { base, offset: 8 });
         assert_eq!(value(Base::StackPointer), Packed::above(true, 8));
         assert_eq!(value(Base::FramePointer), Packed::above(false, 8));
+    }
+
+    #[test]
+    fn the_mark_of_a_signed_return_address_changes_no_rule() {
+        let saved = |offset| Rule::Saved {
+            base: Base::Cfa,
+            offset,
+        };
+        let cfa = Rule::Value {
+            base: Base::StackPointer,
+            offset: 96,
+        };
+        for frame_pointer in [Rule::Same, saved(-96)] {
+            let plain = Rules::new(cfa, saved(-88), frame_pointer);
+            let signed = plain.with_signed(true);
+            assert!(signed.is_signed() && !plain.is_signed() && plain != signed);
+            assert_eq!(signed.with_signed(false), plain);
+            assert_eq!(signed.simple_saved(), plain.simple_saved());
+            assert_eq!(signed.cfa(), cfa);
+            assert_eq!(signed.return_address(), saved(-88));
+            assert_eq!(signed.frame_pointer(), frame_pointer);
+            let narrow = [plain, signed].map(|rules| rules.narrow().expect("small offsets"));
+            assert!(narrow.iter().all(|word| word & Rules::FREE == 0));
+            assert_eq!(narrow.map(Rules::of_narrow), [plain, signed]);
+        }
     }
 }

@@ -34,7 +34,7 @@ pub fn row(rules: &Rules, restored: &Restored) -> Row {
         cfa: rules.cfa(),
         return_address: rules.return_address(),
         frame_pointer: rules.frame_pointer(),
-        signed: false,
+        signed: rules.is_signed(),
         kept,
     }
 }

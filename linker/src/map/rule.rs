@@ -39,7 +39,7 @@ pub(super) struct Stored {
 impl Stored {
     /// Whether it says that there is no function.
     pub(super) fn is_nothing(&self) -> bool {
-        self.flags & format::KIND == format::KIND_NO_FUNCTION
+        self.flags >> format::SHIFTS[0] == format::NO_FUNCTION
     }
 }
 
@@ -54,16 +54,16 @@ pub(super) enum Numbers {
 
 /// How a state is stored, with words of so many bytes; `None` if an offset does not fit.
 pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
-    let other = |kind, signal| {
+    let other = |codes: u16, signal| {
         Some(Stored {
-            flags: kind | if signal { format::SIGNAL } else { 0 },
+            flags: codes << format::SHIFTS[0] | if signal { format::SIGNAL } else { 0 },
             numbers: Numbers::Short([0; 3]),
             kept: Kept::ALL.bytes(),
         })
     };
     let (rules, kept, signal, is_proven) = match *state {
-        State::Nothing => return other(format::KIND_NO_FUNCTION, false),
-        State::NoRows { signal } => return other(format::KIND_NO_ROWS, signal),
+        State::Nothing => return other(format::NO_FUNCTION, false),
+        State::NoRows { signal } => return other(format::NO_ROWS, signal),
         State::Row {
             rules,
             kept,
@@ -74,6 +74,7 @@ pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
     let parts = [rules.cfa(), rules.return_address(), rules.frame_pointer()].map(part);
     let mut flags = if signal { format::SIGNAL } else { 0 };
     flags |= if is_proven { 0 } else { format::UNPROVEN };
+    flags |= if rules.is_signed() { format::SIGNED } else { 0 };
     for ((code, _, _), shift) in parts.into_iter().zip(format::SHIFTS) {
         flags |= u16::from(code) << shift;
     }
@@ -89,7 +90,7 @@ pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
             .any(|(code, _, _)| code & 12 == format::FROM_REGISTER)
     {
         return Some(Stored {
-            flags: flags | format::KIND_SHORT,
+            flags,
             numbers: Numbers::Short([a, b, c]),
             kept: kept.bytes(),
         });
@@ -99,7 +100,7 @@ pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
         *long = i32::try_from(offset).ok()?;
     }
     Some(Stored {
-        flags: flags | format::KIND_LONG,
+        flags: flags | format::LONG,
         numbers: Numbers::Long(registers, long),
         kept: kept.bytes(),
     })

@@ -177,7 +177,8 @@ impl State {
                 offset: 0,
             },
         };
-        Some(Rules::new(cfa, return_address, frame_pointer))
+        // It is not followed whether the code has signed the return address, so the bits of a signature do not count.
+        Some(Rules::new(cfa, return_address, frame_pointer).with_signed(true))
     }
 }
 

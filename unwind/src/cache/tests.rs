@@ -71,11 +71,11 @@ fn an_address_is_not_taken_for_another() {
 fn what_does_not_fit_is_not_kept() {
     let cache = RuleCache::<1024>::new();
     let pc = 0x10_0000;
-    put(&cache, pc, 0xffff, 0x1_fff8);
-    assert_eq!(get(&cache, pc), Some((0xffff, 0x1_fff8)));
+    put(&cache, pc, 0xffff, 0xfff8);
+    assert_eq!(get(&cache, pc), Some((0xffff, 0xfff8)));
     put(&cache, pc + 1, 0x1_0000, 16);
-    put(&cache, pc + 2, 0, 0x2_0000);
-    put(&cache, pc + 3, 0, -0x2_0001);
+    put(&cache, pc + 2, 0, 0x1_0000);
+    put(&cache, pc + 3, 0, -0x1_0001);
     put(&cache, 1 << 48, 0, 16);
     put(&cache, 0xfffe << 48, 0, 16);
     let trap = Found {

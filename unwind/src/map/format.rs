@@ -44,16 +44,10 @@ pub const EXCEPTION: u8 = 0;
 /// The code of an exception that begins a function.
 pub const EXCEPTION_BEGINS: u8 = 255;
 
-/// The bits of a rule's first number that say what the rule is.
-pub const KIND: u16 = 3;
-/// Kind: the three rules of a row, whose offsets are in the numbers that follow.
-pub const KIND_SHORT: u16 = 0;
-/// Kind: the three rules of a row, whose registers and offsets are in a long rule.
-pub const KIND_LONG: u16 = 1;
-/// Kind: there is no function.
-pub const KIND_NO_FUNCTION: u16 = 2;
-/// Kind: the function has no rows.
-pub const KIND_NO_ROWS: u16 = 3;
+/// Bit of a rule's first number: the registers and offsets are in a long rule, not in the numbers that follow.
+pub const LONG: u16 = 1;
+/// Bit of a rule's first number: the return address is signed.
+pub const SIGNED: u16 = 1 << 1;
 /// Bit of a rule's first number: the function is trap or signal code.
 pub const SIGNAL: u16 = 1 << 2;
 /// Bit of a rule's first number: the rule is unproven.
@@ -68,6 +62,10 @@ pub const CODE_CHECKSUMS: u32 = 2;
 pub const SHIFTS: [u32; 3] = [4, 8, 12];
 /// The three codes of a row that says that there is no caller.
 pub const NO_CALLER: u16 = 0x111;
+/// The three codes where there is no function.
+pub const NO_FUNCTION: u16 = 0;
+/// The three codes of a function that has no rows.
+pub const NO_ROWS: u16 = 0x110;
 /// Offsets in rules that are not long are divided by this: the bytes of a word.
 pub const SCALE: i64 = 8;
 /// The same in a map for 32-bit ARM.

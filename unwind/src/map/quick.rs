@@ -6,6 +6,7 @@ use core::hint::select_unpredictable;
 
 use crate::lookup::{Found, LookupError};
 use crate::map::format;
+use crate::map::rule::codes;
 use crate::map::section::Map;
 use crate::memory::Range;
 use crate::reads;
@@ -13,7 +14,7 @@ use crate::rules::Rules;
 
 /// Where the code for the canonical frame address is in a rule's first number, and what it has there if that has a value.
 const CFA: u32 = format::SHIFTS[0];
-const HAS_VALUE: u16 = format::KIND_SHORT | (format::VALUE as u16) << CFA;
+const HAS_VALUE: u16 = (format::VALUE as u16) << CFA;
 
 /// The changes of a block of code, and an address in it.
 #[derive(Clone, Copy)]
@@ -86,7 +87,7 @@ impl Map<'_> {
         let [a, b, c, d, e, f, g, h] = *self.rules.get(usize::from(number))?;
         let flags = u16::from_ne_bytes([a, b]);
         // Only the rules of a row, with a canonical frame address, have these bits so. Trap code and unproven rules are rare.
-        if flags & (format::KIND | format::SIGNAL | format::UNPROVEN | HAS_VALUE) != HAS_VALUE {
+        if flags & (format::LONG | format::SIGNAL | format::UNPROVEN | HAS_VALUE) != HAS_VALUE {
             return None;
         }
         let offset = |bytes| i64::from(i16::from_ne_bytes(bytes)).wrapping_mul(format::SCALE);
@@ -97,7 +98,7 @@ impl Map<'_> {
             place: change as u32,
             is_trap: false,
             proof: self.proof,
-            rules: Rules::short(flags.wrapping_shr(CFA).into(), offsets),
+            rules: Rules::short(codes(flags), offsets),
         };
         Some(())
     }

@@ -4,7 +4,10 @@ use crate::bytes::Bytes;
 use crate::lookup::LookupError;
 use crate::map::format;
 use crate::map::section::Map;
-use crate::rules::Rules;
+use crate::rules::{Rules, SIGNED};
+
+/// Where the code for the canonical frame address is in a rule's first number.
+const CFA: u32 = format::SHIFTS[0];
 
 /// A rule as it is stored.
 #[derive(Clone, Copy)]
@@ -16,7 +19,7 @@ pub(super) struct Stored {
 impl Stored {
     /// Whether it says that there is no function.
     pub(super) const fn is_nothing(self) -> bool {
-        self.flags & format::KIND == format::KIND_NO_FUNCTION
+        self.flags.wrapping_shr(CFA) == format::NO_FUNCTION
     }
 
     /// Whether its function is trap or signal code.
@@ -34,17 +37,20 @@ impl Stored {
     /// Whether there is a frame address, or no caller at all. Else a walk would take damage for the end of a stack.
     #[inline(always)]
     const fn has_frame_address(self) -> bool {
-        let [cfa, ..] = format::SHIFTS;
-        let has_value = (format::VALUE as u16).wrapping_shl(cfa);
-        self.flags & has_value != 0 || self.flags.wrapping_shr(cfa) == format::NO_CALLER
+        let has_value = (format::VALUE as u16).wrapping_shl(CFA);
+        self.flags & has_value != 0 || self.flags.wrapping_shr(CFA) == format::NO_CALLER
     }
+}
 
-    /// The codes of the three rules, of the canonical frame address first.
-    #[inline(always)]
-    const fn codes(self) -> u32 {
-        let [cfa, ..] = format::SHIFTS;
-        self.flags.wrapping_shr(cfa) as u32
-    }
+/// The codes of the three rules in a rule's first number, of the canonical frame address first, with the mark of a signed return address,
+/// as [`Rules`] have them.
+#[inline(always)]
+pub(super) const fn codes(flags: u16) -> u32 {
+    let signed = match flags & format::SIGNED {
+        0 => 0,
+        _ => SIGNED,
+    };
+    flags.wrapping_shr(CFA) as u32 | signed
 }
 
 impl Map<'_> {
@@ -94,23 +100,20 @@ impl Map<'_> {
     /// Writes the three rules, if there are any.
     #[inline(always)]
     pub(super) fn decode(&self, stored: Stored, rules: &mut Rules) -> Result<(), LookupError> {
-        if stored.flags & format::KIND != format::KIND_SHORT {
+        if stored.flags & format::LONG != 0 || !stored.has_frame_address() {
             return self.decode_other(stored, rules);
         }
-        if !stored.has_frame_address() {
-            return Err(LookupError::Damaged);
-        }
         let offset = |number: u16| i64::from(number.cast_signed()).wrapping_mul(self.scale());
-        *rules = Rules::short(stored.codes(), stored.numbers.map(offset));
+        *rules = Rules::short(codes(stored.flags), stored.numbers.map(offset));
         Ok(())
     }
 
-    /// As [`Self::decode`], of all other kinds.
+    /// As [`Self::decode`], of all others.
     #[inline(never)]
     fn decode_other(&self, stored: Stored, rules: &mut Rules) -> Result<(), LookupError> {
-        match stored.flags & format::KIND {
-            format::KIND_NO_FUNCTION => Err(LookupError::NoFunction),
-            format::KIND_NO_ROWS => Err(LookupError::NoRows {
+        match stored.flags.wrapping_shr(CFA) {
+            format::NO_FUNCTION => Err(LookupError::NoFunction),
+            format::NO_ROWS => Err(LookupError::NoRows {
                 signal: stored.is_signal(),
             }),
             _ if !stored.has_frame_address() => Err(LookupError::Damaged),
@@ -127,7 +130,7 @@ impl Map<'_> {
         let offset = |at: usize| Some(i64::from(register(at)?.cast_signed()));
         let registers = [register(0)?, register(1)?, register(2)?];
         let offsets = [offset(3)?, offset(4)?, offset(5)?];
-        *rules = Rules::long(stored.codes(), registers, offsets);
+        *rules = Rules::long(codes(stored.flags), registers, offsets);
         Some(())
     }
 }

@@ -59,7 +59,7 @@ impl<'a> RawRow<'a> {
             bits: 8 << (self.info >> format::ROW_WIDTH_SHIFT & format::ROW_WIDTH),
         };
         let Some(cfa) = words.next() else {
-            return Some(Rules::NO_CALLER);
+            return Some(Rules::NO_CALLER.with_signed(self.is_signed()));
         };
         let mut tracked = |fixed: i8| match fixed {
             0 => words.next().map_or(Packed::same(), Packed::saved_at_cfa),
@@ -68,7 +68,8 @@ impl<'a> RawRow<'a> {
         let return_address = tracked(section.fixed_ra);
         let frame_pointer = tracked(section.fixed_fp);
         let cfa = Packed::above(self.info & format::ROW_CFA_SP != 0, cfa);
-        (words.left == 0).then_some(Rules::of(cfa, return_address, frame_pointer))
+        let rules = Rules::of(cfa, return_address, frame_pointer);
+        (words.left == 0).then_some(rules.with_signed(self.is_signed()))
     }
 
     /// The decoded row, which has these rules.
@@ -79,7 +80,7 @@ impl<'a> RawRow<'a> {
             cfa: rules.cfa(),
             return_address: rules.return_address(),
             frame_pointer: rules.frame_pointer(),
-            signed: self.is_signed(),
+            signed: rules.is_signed(),
             kept: crate::row::Kept::ALL,
         }
     }
@@ -124,10 +125,12 @@ impl RowFormat {
     #[inline(always)]
     pub(crate) fn decode(&self, raw: RawRow<'_>, flexible: bool, rules: &mut Rules) -> Option<()> {
         if flexible || raw.words.is_empty() {
-            self.flexible_rules(raw, rules)
+            self.flexible_rules(raw, rules)?;
         } else {
-            self.default_rules(raw, rules)
+            self.default_rules(raw, rules)?;
         }
+        *rules = rules.with_signed(raw.is_signed());
+        Some(())
     }
 
     /// Specification, "SFrame Frame Row Entries": CFA, then the return address and the frame pointer unless fixed.

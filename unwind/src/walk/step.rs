@@ -1,9 +1,9 @@
 //! A frame's caller by a row. Only reads.
 
+use crate::lookup::Found;
 use crate::memory::Memory;
 use crate::registers::{RegisterSet, offset_address};
 use crate::row::{Base, Rule};
-use crate::rules::Rules;
 use crate::verdict::End;
 use crate::walk::cursor::{Cursor, read};
 
@@ -17,18 +17,21 @@ pub(super) struct Caller {
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The caller by the rules of a row, of which the canonical frame address is known already.
+    /// The caller by the row that was `found`, of which the canonical frame address is known already.
     pub(super) fn caller(
         &self,
-        rules: &Rules,
+        found: &Found,
         cfa: u64,
         memory: &impl Memory,
     ) -> Result<Caller, End> {
-        let registers = &self.registers;
-        let return_address = self.return_address(rules.return_address(), cfa, memory)?;
+        let (registers, rules) = (&self.registers, &found.rules);
+        let pc = self.return_address(rules.return_address(), cfa, memory)?;
         let (fp, fp_known) = self.frame_pointer(rules.frame_pointer(), cfa, memory)?;
         Ok(Caller {
-            pc: registers.strip(return_address),
+            pc: match found.is_signed() {
+                true => registers.strip(pc),
+                false => pc,
+            },
             sp: R::sp_at(cfa),
             fp,
             fp_known,

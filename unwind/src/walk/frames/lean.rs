@@ -63,7 +63,10 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let Some(return_address) = self.memory.word_of(&frame, slot, R::WORD) else {
             return false;
         };
-        let pc = cursor.registers.strip(return_address);
+        let pc = match self.found.is_signed() {
+            true => cursor.registers.strip(return_address),
+            false => return_address,
+        };
         if !self.unwinder.fits::<R>(pc, &self.found) || !self.memory.leave(&frame, sp, R::WORD) {
             return false;
         }

@@ -61,7 +61,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             true => self.cfa,
             false => self.seldom()?,
         };
-        let caller = cursor.caller(rules, cfa, &self.memory)?;
+        let caller = cursor.caller(&self.found, cfa, &self.memory)?;
         let mut restored = None;
         if R::FOLLOWS_ALL {
             restored = Some(self.restore(cfa, &caller)?);

@@ -4,9 +4,9 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::{OUTERMOST, STACK, Words, arm, walk};
+use super::{OUTERMOST, STACK, Words, arm, table, walk};
 use crate::sframe::{Abi, Tables, format};
-use crate::verdict::How::{Given, SFrame};
+use crate::verdict::How::{Given, SFrame, Scan, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
 use crate::{Code, End, Range, RegisterSet, SavedRegister, Stacks, Unwinder, aarch64, s390x};
 
@@ -26,6 +26,45 @@ fn an_arm_leaf_has_its_caller_in_the_link_register() {
         ]
     );
     assert_eq!(end, End::Complete);
+}
+
+const BITS: u64 = 0xff7f << 48;
+
+#[test]
+fn a_signature_where_the_row_has_no_signed_return_address_ends_the_walk() {
+    let damaged = 0x002b_0000_0000_1008;
+    let words = [(0x100f0, damaged)];
+    // At once, and from a return address, by the fast path.
+    for (pc, lr) in [(0x4010, 0), (0x3008, 0x4010)] {
+        let registers = aarch64::Registers::new(pc, 0x100f0, 0, lr).with_authentication_bits(BITS);
+        let (frames, end, _) = walk(&arm(), registers, &STACK, &words);
+        // The word is still one that a scan may list.
+        let by_row = frames.iter().rfind(|(_, _, how)| *how != Scan);
+        assert_eq!(by_row.map(|(pc, ..)| *pc), Some(0x4010));
+        assert_eq!(end, End::BadReturnAddress(damaged), "{pc:#x}");
+    }
+}
+
+/// Without FEAT_FPAC a failed authentication leaves an address that no code is at, and the return to it is what faults.
+#[test]
+fn an_interrupted_program_counter_is_not_stripped() {
+    let failed = 0x0020_0000_0000_3010;
+    // CFA = *(sp+0), RA = *(sp+8), and the row is marked, in vain.
+    let trap = [0x00, 0xa8, 0xfb, 0, 0, 0, 0xfb, 0, 8, 0];
+    let table = table(
+        Abi::AArch64Little,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00]),
+            (0x5000, 0x10, 0x80, 1, 1, &trap),
+        ],
+    );
+    let words = [(0x10080, 0x10100), (0x10088, failed)];
+    let registers = aarch64::Registers::new(0x3008, 0x10080, 0, 0x5008);
+    let registers = registers.with_authentication_bits(BITS);
+    let (frames, end, _) = walk(&table, registers, &STACK, &words);
+    assert_eq!(frames.last(), Some(&(failed, Exact, TrapFrame)));
+    assert_eq!(end, End::BadPc(failed));
 }
 
 #[test]
