@@ -41,6 +41,9 @@ pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
     /// The DWARF number of the stack pointer.
     const STACK_POINTER: u32;
 
+    /// The DWARF number by which [`Unwinder::trap_registers`](crate::Unwinder::trap_registers) name the interrupted program counter.
+    const PROGRAM_COUNTER: u32;
+
     /// The program counter, an address.
     fn pc(&self) -> u64;
 

@@ -199,7 +199,7 @@ impl Walk {
     fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
         match self.trap_frame(frame) {
             Some(frame) => frame.write_registers(&Stacks::of(self.platform), out),
-            None => out.write_str("  registers: not saved yet, or taken back already\n"),
+            None => out.write_str("  registers: not saved in the declared layout, not yet, or restored already\n"),
         }
     }
 }

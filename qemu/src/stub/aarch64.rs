@@ -9,10 +9,11 @@ use super::state::{Level, Registers, State};
 use super::system::{Names, System};
 
 /// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-pub const SAVED: [SavedRegister; 5] = [
+pub const SAVED: [SavedRegister; 6] = [
     SavedRegister::new(9, 9 * 8),
     SavedRegister::new(30, 30 * 8),
-    SavedRegister::new(31, 31 * 8),
+    SavedRegister::new(aarch64::SP, 31 * 8),
+    SavedRegister::new(aarch64::ELR, 32 * 8),
     SavedRegister::new(aarch64::SPSR, 33 * 8),
     SavedRegister::new(SavedRegister::END, 38 * 8),
 ];

@@ -9,9 +9,10 @@ use super::state::{Level, Registers, State};
 use super::system::{Names, System};
 
 /// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-pub const SAVED: [SavedRegister; 4] = [
+pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(arm::LR, 14 * 4),
     SavedRegister::new(arm::SP, 13 * 4),
+    SavedRegister::new(arm::PC, 15 * 4),
     SavedRegister::new(arm::SPSR, 16 * 4),
     SavedRegister::new(SavedRegister::END, 24 * 4),
 ];

@@ -9,10 +9,11 @@ use super::client::bytes;
 use super::state::{Level, Registers, State};
 
 /// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-pub const SAVED: [SavedRegister; 5] = [
+pub const SAVED: [SavedRegister; 6] = [
     SavedRegister::new(10, 7 * 8),
     SavedRegister::new(11, 6 * 8),
-    SavedRegister::new(7, 22 * 8),
+    SavedRegister::new(x86_64::RSP, 22 * 8),
+    SavedRegister::new(x86_64::RIP, 19 * 8),
     SavedRegister::new(x86_64::CS, 20 * 8),
     SavedRegister::new(SavedRegister::END, 24 * 8),
 ];

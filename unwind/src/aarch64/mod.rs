@@ -107,6 +107,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::AArch64;
     const WORD: u64 = 8;
     const STACK_POINTER: u32 = SP;
+    const PROGRAM_COUNTER: u32 = ELR;
     // The CPU faults on an access through a misaligned sp (SCTLR_ELx.SA).
     const CFA_ALIGNMENT: u64 = 16;
     const RECORD_IS_TOP_OF_FRAME: bool = false;

@@ -113,6 +113,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::Arm;
     const WORD: u64 = 4;
     const STACK_POINTER: u32 = SP;
+    const PROGRAM_COUNTER: u32 = PC;
     // The ABI asks for 8 where functions call others across modules, and for 4 everywhere.
     const CFA_ALIGNMENT: u64 = 4;
     const RECORD_IS_TOP_OF_FRAME: bool = false;

@@ -11,6 +11,8 @@ use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 /// Bytes from the stack pointer to the canonical frame address: the area that every caller keeps for its callee.
 pub(crate) const SAVE_AREA: u64 = 160;
 
+/// The DWARF number of the address in the program status word.
+pub const PSW_ADDRESS: u32 = 65;
 /// The DWARF number of `r11`, the frame pointer where there is one.
 pub const R11: u32 = 11;
 /// The DWARF number of `r14`, the link register.
@@ -63,6 +65,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::S390x;
     const WORD: u64 = 8;
     const STACK_POINTER: u32 = R15;
+    const PROGRAM_COUNTER: u32 = PSW_ADDRESS;
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = false;
 

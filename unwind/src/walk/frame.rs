@@ -29,7 +29,8 @@ pub struct Frame<R> {
     /// leads to. That function has left by tail calls, and has no frame any more.
     pub tail_call: Option<u64>,
     /// In an interrupted frame: the trap code's stack pointer at the call of the handler, an address: that of the trap frame.
-    /// `None` if the trap code itself was interrupted.
+    /// `None` if the trap code itself was interrupted, or has not saved registers there:
+    /// [`Unwinder::trap_registers`](crate::Unwinder::trap_registers).
     pub trap_frame: Option<u64>,
     /// Whether the frame pointer among [`Self::registers`] is this frame's own: a function between it and the innermost one may
     /// have overwritten it without saving it.
@@ -76,7 +77,7 @@ impl<R> defmt::Format for Frame<R> {
 }
 
 /// The place of an interrupted register in the trap frame, beside those that rows describe: the link register on AArch64 (a
-/// leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64.
+/// leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64. Or the place of one that rows describe, to compare both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

@@ -9,39 +9,50 @@ use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The address of the trap frame, if this is the frame of trap code that has called. If trap code itself was interrupted, its stack
-    /// pointer may be anywhere.
-    pub(super) fn trap_frame(&self) -> Option<u64> {
-        (!self.exact && self.sp_known).then_some(self.registers.sp())
+    /// The address of the trap frame, if this is the frame of trap code that has called, and the stack pointer and program counter that
+    /// `saved` registers have there are those that the row has found for what was `interrupted`: otherwise this trap code saves them in
+    /// another way, as functions of the `x86-interrupt` convention do. If trap code itself was interrupted, its stack pointer may be
+    /// anywhere.
+    #[inline(never)]
+    pub(super) fn trap_frame(
+        &self,
+        interrupted: &R,
+        saved: &[SavedRegister],
+        memory: &impl Memory,
+    ) -> Option<u64> {
+        let at = self.registers.sp();
+        let is_same = |saved: &SavedRegister| {
+            let expected = match saved.register {
+                register if register == R::STACK_POINTER => interrupted.sp(),
+                register if register == R::PROGRAM_COUNTER => interrupted.pc(),
+                _ => return true,
+            };
+            let slot = at.checked_add(saved.offset.into());
+            slot.and_then(|slot| read::<R>(memory, slot).ok()) == Some(expected)
+        };
+        (!self.exact && self.sp_known && saved.iter().all(is_same)).then_some(at)
     }
 
     /// The step from trap code, which `rules` are of, to what it interrupted: adds to `registers` what the trap has saved beside those
     /// that the rules tell. That is the next frame, whatever its program counter and stack pointer. But no step by a row follows from a
     /// stack pointer where the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Second, the
-    /// address where the trap frame ends, if that is known.
+    /// address where the trap frame ends, if that is known. What the processor has pushed counts more than what trap code has saved.
     #[inline(always)]
     pub(super) fn interrupted(
         &self,
         registers: &mut R,
         on_stack: bool,
         rules: &Rules,
-        trap_registers: &[SavedRegister],
+        (trap_frame, trap_registers): (Option<u64>, &[SavedRegister]),
         memory: &impl Memory,
     ) -> (Way, Option<u64>) {
         let sp = self.registers.sp();
         // If the trap code itself was interrupted, registers may be not yet saved or already restored.
         let saved_at = match self.exact {
             true => self.saved_at(rules, trap_registers),
-            false => self.trap_frame(),
+            false => trap_frame,
         };
         let mut end = None;
-        if let (Some(pushed), Some(at)) = (R::PUSHED, self.pushed(rules)) {
-            end = at.checked_add(pushed.end);
-            let slot = at.checked_add(pushed.state.1);
-            if let Some(value) = slot.and_then(|slot| read::<R>(memory, slot).ok()) {
-                registers.learn(pushed.state.0, value);
-            }
-        }
         for saved in trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
             if saved.register == SavedRegister::END {
@@ -55,6 +66,13 @@ impl<R: RegisterSet> Cursor<R> {
             };
             if let Some(value) = value {
                 registers.learn(saved.register, value);
+            }
+        }
+        if let (Some(pushed), Some(at)) = (R::PUSHED, self.pushed(rules)) {
+            end = at.checked_add(pushed.end);
+            let slot = at.checked_add(pushed.state.1);
+            if let Some(value) = slot.and_then(|slot| read::<R>(memory, slot).ok()) {
+                registers.learn(pushed.state.0, value);
             }
         }
         // At the first and last instructions of trap code both can have the same stack pointer. Only the first frame can be

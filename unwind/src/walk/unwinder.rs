@@ -71,9 +71,13 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// that is below the stack pointer, restored. In the latter case the stack pointer must be one of `registers`: its offset,
     /// and its address by the row, give the address of the frame. Otherwise the registers are lost.
     ///
+    /// If the places of the stack pointer and of the program counter (`rip`, `ELR_EL1`, `pc`) are among `registers`, a trap frame counts
+    /// only where their values are those that the row has found. So trap code that saves registers in another way is told from this one.
+    ///
     /// The place of `cs` ([`CS`](crate::x86_64::CS)) or of `SPSR_EL1` ([`SPSR`](crate::aarch64::SPSR)) tells user code, and
     /// [`SavedRegister::END`] where the frame ends, above which nothing of the kernel may be then. Without the former, all code is
-    /// the kernel's; but on x86-64 neither is needed where rows find `rip` and `rsp` as the processor pushes them, with `cs` between.
+    /// the kernel's; but on x86-64 neither is needed where rows find `rip` and `rsp` as the processor pushes them, with `cs` between: what the processor
+    /// has pushed counts more.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;

@@ -80,6 +80,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::X86_64;
     const WORD: u64 = 8;
     const STACK_POINTER: u32 = RSP;
+    const PROGRAM_COUNTER: u32 = RIP;
     // The ABI requires 16 at calls, but hand-written assembly and kernels built with 8-byte stack alignment do not.
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = true;

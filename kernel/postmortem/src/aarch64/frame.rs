@@ -5,7 +5,7 @@ use core::mem::offset_of;
 
 use bitflags::bitflags;
 use unwind::SavedRegister;
-use unwind::aarch64::SPSR;
+use unwind::aarch64::{ELR, SP, SPSR};
 
 use super::{Registers, Words};
 use crate::names::Names;
@@ -58,11 +58,12 @@ bitflags! {
 impl TrapFrame {
     /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; `x9`, which
     /// rows need while a prologue allocates a big frame; the stack pointer, by whose offset walks that start in trap code find the
-    /// frame; `SPSR_EL1`, which tells user code; and the frame's end.
-    pub const SAVED: [SavedRegister; 5] = [
+    /// frame; the program counter, which with the stack pointer tells whether there is such a frame; `SPSR_EL1`, which tells user code; and the frame's end.
+    pub const SAVED: [SavedRegister; 6] = [
         SavedRegister::new(9, (offset_of!(Self, x) as u32).wrapping_add(9 * 8)),
         SavedRegister::new(30, (offset_of!(Self, x) as u32).wrapping_add(30 * 8)),
-        SavedRegister::new(31, offset_of!(Self, sp) as u32),
+        SavedRegister::new(SP, offset_of!(Self, sp) as u32),
+        SavedRegister::new(ELR, offset_of!(Self, elr) as u32),
         SavedRegister::new(SPSR, offset_of!(Self, spsr) as u32),
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 
 use bitflags::bitflags;
 use unwind::SavedRegister;
-use unwind::arm::{LR, SP, SPSR};
+use unwind::arm::{LR, PC, SP, SPSR};
 
 use super::{Registers, Words};
 use crate::names::Names;
@@ -73,10 +73,12 @@ const MODES: [(u32, &str); 9] = [
 
 impl TrapFrame {
     /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; the stack pointer, by
-    /// whose offset walks that start in trap code find the frame; the state, which tells user code; and the frame's end.
-    pub const SAVED: [SavedRegister; 4] = [
+    /// whose offset walks that start in trap code find the frame; the program counter, which with the stack pointer tells
+    /// whether there is such a frame; the state, which tells user code; and the frame's end.
+    pub const SAVED: [SavedRegister; 5] = [
         SavedRegister::new(LR, offset_of!(Self, lr) as u32),
         SavedRegister::new(SP, offset_of!(Self, sp) as u32),
+        SavedRegister::new(PC, offset_of!(Self, pc) as u32),
         SavedRegister::new(SPSR, offset_of!(Self, spsr) as u32),
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 
 use bitflags::bitflags;
 use unwind::SavedRegister;
-use unwind::x86_64::CS;
+use unwind::x86_64::{CS, RIP, RSP};
 
 use super::{Registers, Words};
 use crate::names::Names;
@@ -96,12 +96,13 @@ bitflags! {
 
 impl TrapFrame {
     /// Offsets of registers in the frame, by DWARF number: `r10` and `r11`, which rows need in realigned frames and thunks; the
-    /// stack pointer, by whose offset walks that start in trap code find the frame; `cs`, which tells user code; and the frame's
-    /// end.
-    pub const SAVED: [SavedRegister; 5] = [
+    /// stack pointer, by whose offset walks that start in trap code find the frame; the program counter, which with the stack
+    /// pointer tells whether there is such a frame; `cs`, which tells user code; and the frame's end.
+    pub const SAVED: [SavedRegister; 6] = [
         SavedRegister::new(10, offset_of!(Self, r10) as u32),
         SavedRegister::new(11, offset_of!(Self, r11) as u32),
-        SavedRegister::new(7, offset_of!(Self, rsp) as u32),
+        SavedRegister::new(RSP, offset_of!(Self, rsp) as u32),
+        SavedRegister::new(RIP, offset_of!(Self, rip) as u32),
         SavedRegister::new(CS, offset_of!(Self, cs) as u32),
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];

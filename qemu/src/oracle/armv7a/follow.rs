@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use unwind::arm::{LR, SP, SPSR};
-use unwind::{Range, SavedRegister, Stacks, Unwinder};
+use unwind::{Range, Stacks, Unwinder};
 
 use super::decode::{Flow, Instruction, called, decode};
 use super::image::Image;
@@ -16,6 +15,7 @@ use crate::oracle::compare::compare;
 use crate::oracle::shadow::Waiting;
 use crate::oracle::stale::Random;
 use crate::oracle::tally::Tally;
+use crate::stub::SAVED_ARM32;
 
 /// How a scenario is followed.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +29,6 @@ pub struct Plan {
     /// Whether calls of the boot are followed at all, before the scenario begins.
     pub boot: bool,
 }
-
-/// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-const SAVED: [SavedRegister; 4] = [
-    SavedRegister::new(LR, 56),
-    SavedRegister::new(SP, 52),
-    SavedRegister::new(SPSR, 64),
-    SavedRegister::new(SavedRegister::END, 96),
-];
 
 /// Frames up to which every boundary is compared; with so many times more, one of so many.
 const DEEP: u64 = 256;
@@ -213,7 +205,9 @@ impl<'a> Follower<'a> {
         }
         let code = [self.image.code()];
         let tables = self.image.tables(self.map);
-        let unwinder = Unwinder::new(tables).code(&code).trap_registers(&SAVED);
+        let unwinder = Unwinder::new(tables)
+            .code(&code)
+            .trap_registers(&SAVED_ARM32);
         let memory = Stacks::new(&self.ranges, |address| machine.word(address));
         let frames = unwinder.frames(state.registers(), memory);
         let compared = compare(frames, (state.pc(), state.sp()), &self.shadow.waiting);

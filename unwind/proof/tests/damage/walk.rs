@@ -10,17 +10,19 @@ use unwind::{
 use crate::damage::capture::Situation;
 
 /// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
-const SAVED_X86_64: [SavedRegister; 5] = [
+const SAVED_X86_64: [SavedRegister; 6] = [
     SavedRegister::new(10, 7 * 8),
     SavedRegister::new(11, 6 * 8),
-    SavedRegister::new(7, 22 * 8),
+    SavedRegister::new(x86_64::RSP, 22 * 8),
+    SavedRegister::new(x86_64::RIP, 19 * 8),
     SavedRegister::new(x86_64::CS, 20 * 8),
     SavedRegister::new(SavedRegister::END, 24 * 8),
 ];
-const SAVED_AARCH64: [SavedRegister; 5] = [
+const SAVED_AARCH64: [SavedRegister; 6] = [
     SavedRegister::new(9, 9 * 8),
     SavedRegister::new(30, 30 * 8),
-    SavedRegister::new(31, 31 * 8),
+    SavedRegister::new(aarch64::SP, 31 * 8),
+    SavedRegister::new(aarch64::ELR, 32 * 8),
     SavedRegister::new(aarch64::SPSR, 33 * 8),
     SavedRegister::new(SavedRegister::END, 38 * 8),
 ];

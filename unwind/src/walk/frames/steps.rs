@@ -168,7 +168,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             false => self.unwinder.trap_registers,
         };
         let (rules, cursor) = (&self.found.rules, &self.cursor);
-        let trap_frame = cursor.trap_frame();
+        let trap_frame = cursor.trap_frame(registers, saved, &self.memory);
+        let saved = (trap_frame, saved);
         let (way, end) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
         // The stack that the trap frame is on: the step may lead to another.
         let at_base = end.map(|end| (end, self.memory.is_base(cfa_at::<R>(end))));

@@ -59,6 +59,7 @@ impl RegisterSet for Small {
     const CFA_ALIGNMENT: u64 = 4;
     const RECORD_IS_TOP_OF_FRAME: bool = true;
     const STACK_POINTER: u32 = 4;
+    const PROGRAM_COUNTER: u32 = 8;
 
     fn pc(&self) -> u64 {
         self.pc.into()

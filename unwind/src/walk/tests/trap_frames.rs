@@ -228,3 +228,99 @@ fn an_interrupted_function_may_count_from_other_registers_in_the_trap_frame() {
         assert_eq!(frames.end(), Some(End::Complete), "{pc:#x}");
     }
 }
+
+/// The declared layout of trap frames: `r10` first, then what the processor pushes.
+const LAYOUT: [SavedRegister; 5] = [
+    SavedRegister::new(x86_64::R10, 0),
+    SavedRegister::new(x86_64::RIP, 8),
+    SavedRegister::new(x86_64::CS, 16),
+    SavedRegister::new(x86_64::RSP, 32),
+    SavedRegister::new(SavedRegister::END, 48),
+];
+
+/// A handler that the compiler has made saves as it likes: the words at the places of the declared layout are any words. Those here are of
+/// user code, which would end the list.
+#[test]
+fn a_trap_frame_counts_only_where_it_has_what_the_row_has_found() {
+    // Trap code that has nothing below what the processor pushes: CFA = *(sp+24), RA = *(sp+0), FP = *(sp+32).
+    let own = table(
+        Abi::Amd64,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08]),
+            (0x5000, 0x10, 0x80, 1, 1, TRAP_ENTRY),
+        ],
+    );
+    // The declared layout.
+    let declared = [0x00, 0x0d, 0x3b, 32, 0x3b, 8, 0x3b, 40];
+    let declared = table(
+        Abi::Amd64,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08]),
+            (0x5000, 0x10, 0x80, 1, 1, &declared),
+        ],
+    );
+    let (frame, pc, sp) = (0x10020, 0x3010, 0x100f8);
+    let words = [
+        (0x10018, 0x5008),
+        (0x100f8, 0x1005),
+        // rip, cs, rflags, rsp, ss, as the first finds them; the second one finds a stack pointer there.
+        (frame, pc),
+        (frame + 8, 8),
+        (frame + 16, 0x23),
+        (frame + 24, sp),
+        (frame + 32, 0x10),
+    ];
+    let of_declared = [
+        (frame, 0x77),
+        (frame + 8, pc),
+        (frame + 16, 8),
+        (frame + 24, 2),
+        (frame + 32, sp),
+        (frame + 40, 0x10),
+    ];
+    let of_declared = [&words[..2], &of_declared].concat();
+    for (table, words, expected) in [
+        (&own, &words[..], (None, None)),
+        (&declared, &of_declared, (Some(frame), Some(0x77))),
+    ] {
+        let words = Words::new(words);
+        let read = |address| words.0.get(&address).copied();
+        let code = [Code::new(X86_64, TEXT)];
+        let unwinder = Unwinder::new(Tables::new(table, 0)).code(&code);
+        let unwinder = unwinder.trap_registers(&LAYOUT);
+        let registers = x86_64::Registers::new(0x3000, 0x10018, 0);
+        let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+        let found: Vec<_> = frames.by_ref().collect();
+        let interrupted = found[2].registers.expect("a row has led to it");
+        assert_eq!((interrupted.pc, interrupted.user), (pc, false));
+        assert_eq!((found[2].trap_frame, interrupted.r10), expected);
+        assert_eq!(found[3].pc, 0x1005);
+        assert_eq!(frames.end(), Some(End::Complete));
+    }
+}
+
+/// Of a layout without the stack pointer and program counter there is nothing to compare with what the processor has pushed.
+#[test]
+fn what_the_processor_has_pushed_counts_more_than_a_trap_frame() {
+    let words = Words::new(&[
+        (0x10018, 0x5008),
+        (0x10020, 0x3000),
+        (0x10028, 8),
+        (0x10030, 0x23),
+        (0x10038, 0x100f8),
+        (0x10040, 0),
+        (0x100f8, 0x1005),
+    ]);
+    let read = |address| words.0.get(&address).copied();
+    let saved = [LAYOUT[2], LAYOUT[4]];
+    let table = amd64();
+    let code = [Code::new(X86_64, TEXT)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let unwinder = unwinder.trap_registers(&saved);
+    let registers = x86_64::Registers::new(0x3000, 0x10018, 0);
+    let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+    assert_eq!(frames.by_ref().count(), 4);
+    assert_eq!(frames.end(), Some(End::Complete));
+}
