@@ -6,30 +6,44 @@ use unwind::report::write_bytes;
 
 use crate::arch::NAME;
 use crate::image::Image;
-use crate::tables::{Outcome, moved_by, write_outcome};
+use crate::module::Loaded;
+use crate::modules::Reading;
+use crate::tables::{Outcome, moved_by, weakness, write_outcome};
 
 /// The architecture, the build and the state of the tables; as text, without a newline.
 pub(crate) struct Machine {
     build_id: &'static [u8],
     verified: Outcome,
+    /// The weakest tables of a module, if they are weaker than those of the image.
+    of_module: Option<Outcome>,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64.
     moved_by: u64,
 }
 
 impl Machine {
-    /// Verifies the tables of an image, which know the outcome from then on. When a report begins, because memory may be damaged
+    /// Verifies the tables of an image, which know the outcome from then on, and those of its modules. When a report begins, because memory may be damaged
     /// at any time; not for each trace again, because it takes time in proportion to the tables' size.
     pub(crate) fn verify(image: &mut Image) -> Self {
         let verified = image
             .tables
             .verify_code(image.code.bytes, image.code.address);
         image.tables = image.tables.verified(verified);
+        let reading = Reading::begin();
+        let modules = reading.as_ref().map(Reading::modules).unwrap_or_default();
         Self {
+            of_module: weakest(&verified, modules),
             build_id: image.build_id,
             verified,
             moved_by: moved_by(&image.tables, &verified).unwrap_or(0),
         }
     }
+}
+
+/// What verifying the weakest tables of modules has found, if those are weaker than the image's.
+fn weakest(of_image: &Outcome, modules: &[Loaded]) -> Option<Outcome> {
+    let outcomes = modules.iter().filter_map(Loaded::verify);
+    let weaker = outcomes.filter(|outcome| weakness(outcome) > weakness(of_image));
+    weaker.max_by_key(weakness)
 }
 
 impl fmt::Display for Machine {
@@ -43,9 +57,65 @@ impl fmt::Display for Machine {
             f.write_str(", ")?;
         }
         write_outcome(f, &self.verified)?;
+        if let Some(outcome) = &self.of_module {
+            f.write_str(", of a module: ")?;
+            write_outcome(f, outcome)?;
+        }
         match self.moved_by {
             0 => Ok(()),
             by => write!(f, ", moved by {by:#x}"),
         }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use unwind::Range;
+    use unwind::sframe::Verified;
+
+    use super::*;
+    use crate::module::Module;
+
+    /// Tables of another linker: a function of 16 bytes, and no checksum.
+    static TABLE: [u8; 52] = [
+        0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0,
+        0, 0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+        0, 0, 3, 8,
+    ];
+
+    #[test]
+    fn the_line_tells_the_weakest_tables() {
+        let range = |bytes: &'static [u8]| {
+            let range = bytes.as_ptr_range();
+            Range::new(range.start as u64, range.end as u64)
+        };
+        let module = |tables| {
+            let module = Module {
+                code: range(&[0xcc; 16]),
+                tables,
+                symbols: Range::new(0, 0),
+            };
+            // SAFETY: the ranges are those of statics, or empty.
+            unsafe { Loaded::new(module) }.expect("tables of this machine")
+        };
+        let [with, without] = [range(&TABLE), Range::new(0, 0)].map(module);
+        let line = |checksum, modules: &[Loaded]| {
+            let verified = Ok(Verified { checksum });
+            let machine = Machine {
+                build_id: &[],
+                verified,
+                of_module: weakest(&verified, modules),
+                moved_by: 0,
+            };
+            machine.to_string()
+        };
+        let of_module =
+            "x86_64, no build id, tables verified, of a module: tables without checksum";
+        assert_eq!(line(true, &[without, with]), of_module);
+        let verified = "x86_64, no build id, tables verified";
+        assert_eq!(line(true, &[without]), verified);
+        // It is told already.
+        let unverified = "x86_64, no build id, tables without checksum";
+        assert_eq!(line(false, &[with]), unverified);
     }
 }

@@ -7,7 +7,7 @@ use unwind::symbols::{SymbolTable, SymbolsError};
 use unwind::{Code, End, Found, LookupError, Machine, Range, Restored, RowSource};
 
 use crate::image::Section;
-use crate::tables::{self, ImageTables};
+use crate::tables::{self, ImageTables, Outcome, is_without_tables};
 
 /// Where a module lies in memory.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,12 @@ impl Loaded {
     /// Whether code at this address is the module's.
     pub(crate) fn holds(&self, address: u64) -> bool {
         (self.code.address..self.code.end()).contains(&address)
+    }
+
+    /// What verifying its tables finds; `None` if it has none.
+    pub(crate) fn verify(&self) -> Option<Outcome> {
+        let outcome = self.tables.verify();
+        (!is_without_tables(&outcome)).then_some(outcome)
     }
 
     pub(crate) fn overlaps(&self, other: &Self) -> bool {

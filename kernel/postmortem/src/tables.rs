@@ -6,10 +6,14 @@ use core::fmt;
 use unwind::sframe::Verified;
 
 #[cfg(not(target_arch = "arm"))]
-pub(crate) use sframe::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
+pub(crate) use sframe::{
+    ImageTables, Outcome, is_without_tables, moved_by, none, of_module, weakness, write_outcome,
+};
 
 #[cfg(target_arch = "arm")]
-pub(crate) use arm::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
+pub(crate) use arm::{
+    ImageTables, Outcome, is_without_tables, moved_by, none, of_module, weakness, write_outcome,
+};
 
 fn write_verified(f: &mut fmt::Formatter<'_>, verified: &Verified) -> fmt::Result {
     f.write_str(match *verified {
@@ -56,6 +60,20 @@ mod sframe {
         outcome.ok().and_then(|_| tables.moved_by())
     }
 
+    /// Whether there are none at all.
+    pub(crate) const fn is_without_tables(outcome: &Outcome) -> bool {
+        matches!(outcome, Err(Damage::Section(ParseError::Empty)))
+    }
+
+    /// How little the tables are worth: the least number is that of the best.
+    pub(crate) const fn weakness(outcome: &Outcome) -> u8 {
+        match outcome {
+            Ok(Verified { checksum: true }) => 0,
+            Ok(Verified { checksum: false }) => 1,
+            Err(_) => 2,
+        }
+    }
+
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
         match outcome {
             Ok(verified) => write_verified(f, verified),
@@ -96,6 +114,16 @@ mod arm {
     /// address may be, too.
     pub(crate) fn moved_by(tables: &ImageTables<'_>, outcome: &Outcome) -> Option<u64> {
         outcome.map.ok().and_then(|_| tables.moved_by())
+    }
+
+    /// Whether there are none at all. Modules have none.
+    pub(crate) const fn is_without_tables(_: &Outcome) -> bool {
+        true
+    }
+
+    /// How little the tables of a module are worth.
+    pub(crate) const fn weakness(_: &Outcome) -> u8 {
+        0
     }
 
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
