@@ -39,6 +39,7 @@ pub(crate) struct Dump {
 pub struct PerCpu {
     side: Side,
     pub(crate) ticks: Ticks,
+    pub(crate) machine_check: LastMachineCheck,
 }
 
 impl Default for PerCpu {
@@ -60,6 +61,7 @@ impl PerCpu {
                 depth: AtomicUsize::new(0),
             },
             ticks: Ticks::new(),
+            machine_check: LastMachineCheck::new(),
         }
     }
 }
@@ -73,7 +75,6 @@ pub struct Postmortem {
     per_cpu: &'static [PerCpu],
     pub(crate) rendezvous: Rendezvous,
     pub(crate) watchdog: Watchdog,
-    pub(crate) machine_check: LastMachineCheck,
     pub(crate) first_failure: FirstFailure,
     pub(crate) last_words: Option<LastWords>,
     pub(crate) write_trace: WriteTrace,
@@ -113,7 +114,6 @@ impl Postmortem {
                 held: AtomicUsize::new(0),
             },
             watchdog: Watchdog::new(),
-            machine_check: LastMachineCheck::new(),
             first_failure: FirstFailure::new(),
             last_words: None,
             write_trace: |walk, out| walk.write(out, false),
@@ -208,9 +208,9 @@ impl Postmortem {
         self.per_cpu(self.platform.cpu()).ticks.have_begun()
     }
 
-    /// Keeps what the hardware says of a machine check, for the report.
+    /// Keeps what the hardware says of a machine check of this CPU, for the report.
     pub fn note_machine_check(&self, error: MachineCheck) {
-        self.machine_check.note(error);
+        self.per_cpu(self.platform.cpu()).machine_check.note(error);
     }
 
     /// The stacks of this kernel.
@@ -218,9 +218,14 @@ impl Postmortem {
         Stacks::of(self.platform)
     }
 
-    /// What happened, in words.
+    /// What happened on this CPU, in words.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
-        Words::new(self.platform, &self.machine_check, frame)
+        self.words_of(self.platform.cpu(), frame)
+    }
+
+    /// What happened on the CPU with this number, in words.
+    pub(crate) fn words_of<'a>(&'a self, cpu: usize, frame: &'a TrapFrame) -> Words<'a> {
+        Words::new(self.platform, &self.per_cpu(cpu).machine_check, frame)
     }
 
     /// The numbers of all CPUs that are online.

@@ -195,12 +195,12 @@ impl Report {
     ) -> fmt::Result {
         let Postmortem {
             platform,
-            machine_check,
             write_trace,
             ..
         } = self.postmortem;
+        let noted = &self.postmortem.per_cpu(cpu).machine_check;
         write_trace(
-            &Walk::new(*platform, machine_check, self.image, cpu, registers),
+            &Walk::new(*platform, noted, self.image, cpu, registers),
             out,
         )
     }

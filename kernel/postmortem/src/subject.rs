@@ -98,7 +98,7 @@ impl fmt::Display for FirstLine<'_> {
                 );
             }
         };
-        let words = self.postmortem.words(frame);
+        let words = self.postmortem.words_of(cpu, frame);
         write!(f, "{what} on cpu {cpu} at {:#018x}: {words}", frame.pc())
     }
 }

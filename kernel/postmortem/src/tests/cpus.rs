@@ -76,3 +76,27 @@ fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
         "{text}"
     );
 }
+
+/// Each CPU that a machine check reaches has its own.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_machine_check_is_told_of_the_cpu_that_has_noted_it() {
+    use crate::x86_64::MachineCheck;
+
+    let (_, postmortem) = Machine::new(2, false);
+    for (cpu, bank) in [(1, 5), (0, 4)] {
+        CPU.set(cpu);
+        let error = MachineCheck::new(bank, 1 << 63 | bank, || 0);
+        postmortem.note_machine_check(error.expect("a valid status"));
+    }
+    for (cpu, told) in [(0, ": bank 4, error 0x0004"), (1, ": bank 5, error 0x0005")] {
+        let text = postmortem.words_of(cpu, &frame(18)).to_string();
+        assert!(text.ends_with(told), "{text}");
+        assert!(
+            !postmortem
+                .words_of(cpu, &frame(3))
+                .to_string()
+                .contains("bank")
+        );
+    }
+}

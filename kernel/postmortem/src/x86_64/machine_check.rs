@@ -1,7 +1,7 @@
 //! Machine checks: what the CPU records of an error of the hardware. Manual: volume 3, chapter 17 "Machine-Check Architecture".
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bitflags::bitflags;
 
@@ -66,11 +66,11 @@ impl fmt::Display for MachineCheck {
     }
 }
 
-/// The last machine check. The CPU that it happened on keeps it here, because another CPU, which may write the report, cannot
-/// read these registers.
+/// The last machine check of a CPU, which alone writes it. Another CPU, which may write the report, cannot read that CPU's registers.
 #[derive(Debug)]
 pub(crate) struct LastMachineCheck {
-    is_valid: AtomicBool,
+    /// How often the record was begun and finished: odd while it is being written, and 0 before.
+    changes: AtomicU32,
     bank: AtomicU64,
     status: AtomicU64,
     address: AtomicU64,
@@ -79,7 +79,7 @@ pub(crate) struct LastMachineCheck {
 impl LastMachineCheck {
     pub(crate) const fn new() -> Self {
         Self {
-            is_valid: AtomicBool::new(false),
+            changes: AtomicU32::new(0),
             bank: AtomicU64::new(0),
             status: AtomicU64::new(0),
             address: AtomicU64::new(0),
@@ -87,18 +87,27 @@ impl LastMachineCheck {
     }
 
     pub(crate) fn note(&self, error: MachineCheck) {
-        self.bank.store(error.bank, Ordering::Relaxed);
-        self.status.store(error.status, Ordering::Relaxed);
-        self.address.store(error.address, Ordering::Relaxed);
-        self.is_valid.store(true, Ordering::Release);
+        let changes = self.changes.load(Ordering::Relaxed) | 1;
+        self.changes.store(changes, Ordering::Relaxed);
+        // Release: a reader that finds one of the words finds the record in change, too.
+        self.bank.store(error.bank, Ordering::Release);
+        self.status.store(error.status, Ordering::Release);
+        self.address.store(error.address, Ordering::Release);
+        self.changes
+            .store(changes.wrapping_add(1), Ordering::Release);
     }
 
+    /// The record, unless there is none, or it is being written.
     pub(crate) fn get(&self) -> Option<MachineCheck> {
-        self.is_valid.load(Ordering::Acquire).then(|| MachineCheck {
-            bank: self.bank.load(Ordering::Relaxed),
-            status: self.status.load(Ordering::Relaxed),
-            address: self.address.load(Ordering::Relaxed),
-        })
+        let changes = self.changes.load(Ordering::Acquire);
+        // Acquire: the number is read again after the words.
+        let error = MachineCheck {
+            bank: self.bank.load(Ordering::Acquire),
+            status: self.status.load(Ordering::Acquire),
+            address: self.address.load(Ordering::Acquire),
+        };
+        let is_whole = changes & 1 == 0 && self.changes.load(Ordering::Relaxed) == changes;
+        (changes != 0 && is_whole).then_some(error)
     }
 }
 
@@ -130,5 +139,42 @@ mod tests {
         let error = MachineCheck::new(1, 1 << 63, || 0).expect("a valid status");
         noted.note(error);
         assert_eq!(noted.get(), Some(error));
+    }
+
+    #[test]
+    fn a_record_in_change_is_not_told() {
+        let noted = LastMachineCheck::new();
+        let error = |bank| MachineCheck::new(bank, 1 << 63, || 0).expect("a valid status");
+        noted.note(error(1));
+        // The CPU has begun another one, and does not go on.
+        noted.changes.fetch_add(1, Ordering::Relaxed);
+        noted.bank.store(2, Ordering::Relaxed);
+        assert_eq!(noted.get(), None);
+        noted.note(error(2));
+        assert_eq!(noted.get(), Some(error(2)));
+    }
+
+    /// The reader has either what was noted before or what is noted meanwhile.
+    #[test]
+    fn a_record_is_never_a_mixture() {
+        let noted = LastMachineCheck::new();
+        let is_done = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..1_000_000 {
+                    noted.note(MachineCheck {
+                        bank: number,
+                        status: number,
+                        address: number,
+                    });
+                }
+                is_done.store(1, Ordering::Release);
+            });
+            while is_done.load(Ordering::Acquire) == 0 {
+                if let Some(error) = noted.get() {
+                    assert_eq!((error.bank, error.bank), (error.status, error.address));
+                }
+            }
+        });
     }
 }
