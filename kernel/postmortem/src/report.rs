@@ -15,7 +15,7 @@ use crate::module::section;
 use crate::modules::Reading;
 use crate::platform::Task;
 use crate::postmortem::Postmortem;
-use crate::stack::Owner;
+use crate::stack::{NO_CPU, Owner};
 use crate::stacks::TaskName;
 use crate::subject::FirstLine;
 use crate::walk::{Walk, write_symbols};
@@ -173,8 +173,7 @@ impl Report {
             return Ok(());
         };
         match task.registers {
-            // No CPU has the number `usize::MAX`, so the walk reads only stacks of tasks.
-            Some(registers) => self.write_callers(out, task.cpu.unwrap_or(usize::MAX), registers),
+            Some(registers) => self.write_callers(out, task.cpu.unwrap_or(NO_CPU), registers),
             None => Ok(()),
         }
     }

@@ -74,11 +74,29 @@ impl Stack {
         self.words.end
     }
 
-    /// Whether code on this CPU may run on it.
-    pub(crate) fn is_used_by(&self, cpu: usize) -> bool {
+    /// How likely a walk needs it that begins on this CPU with this stack pointer; `None` if the CPU never runs on it. `task` returns the
+    /// number of the task that runs on the CPU, and is called only if some CPU has the number `cpu`.
+    pub(crate) fn rank(&self, cpu: usize, sp: u64, task: impl Fn() -> usize) -> Option<Rank> {
         match self.owner {
-            Owner::Cpu(_, its) => its == cpu,
-            Owner::Task(_) => true,
+            Owner::Cpu(_, its) if its != cpu => None,
+            _ if self.holds(sp) => Some(Rank::OfStart),
+            Owner::Cpu(..) => Some(Rank::OfCpu),
+            Owner::Task(its) if cpu != NO_CPU && its == task() => Some(Rank::OfCpu),
+            Owner::Task(_) => Some(Rank::OfOthers),
         }
     }
+}
+
+/// The number that no CPU has: a walk for it uses the stacks of tasks only.
+pub(crate) const NO_CPU: usize = usize::MAX;
+
+/// How likely a walk needs a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Its stack pointer is in the stack.
+    OfStart,
+    /// Its CPU owns the stack, or runs the task that does.
+    OfCpu,
+    /// Another task does.
+    OfOthers,
 }

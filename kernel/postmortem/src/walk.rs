@@ -6,13 +6,16 @@ use core::fmt::{self, Write};
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
 use unwind::symbols::{SymbolTable, SymbolsError};
-use unwind::{Code, CodeReader, Event, MAX_STACKS, Range, Trace, Unwinder, compact};
+use unwind::{
+    Code, CodeReader, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder, compact,
+};
 
 use crate::arch::{Registers, TrapFrame, for_walk, frames};
 use crate::image::Image;
 use crate::module::{Loaded, Rows, names};
 use crate::modules::Reading;
 use crate::platform::Platform;
+use crate::stack::{Rank, Stack};
 use crate::stacks::Stacks;
 use crate::words::Words;
 use crate::x86_64::LastMachineCheck;
@@ -23,7 +26,7 @@ pub(crate) const SHOWN: (u32, u32) = (256, 32);
 /// A walk that can be started, from some registers outwards, on the stacks of one CPU and of all tasks.
 pub struct Walk {
     platform: &'static dyn Platform,
-    /// The last machine check, for the text of one.
+    /// The last machine check of the CPU, for the text of one.
     noted: &'static LastMachineCheck,
     image: Image,
     code: [Code<'static>; 1],
@@ -31,6 +34,8 @@ pub struct Walk {
     registers: Registers,
     ranges: [Range; MAX_STACKS],
     count: usize,
+    /// How many stacks more there are than a walk can use.
+    left_out: usize,
 }
 
 impl fmt::Debug for Walk {
@@ -50,13 +55,12 @@ impl Walk {
         registers: Registers,
     ) -> Self {
         let mut ranges = [Range::new(0, 0); MAX_STACKS];
-        let stacks = Stacks::of(platform).iter();
-        let stacks = stacks.filter(|stack| stack.is_used_by(cpu));
-        let mut count: usize = 0;
-        for (range, stack) in ranges.iter_mut().zip(stacks) {
-            *range = stack.range();
-            count = count.saturating_add(1);
-        }
+        let task = || platform.current_task(cpu);
+        let (count, left_out) = choose(
+            || Stacks::of(platform).iter(),
+            |stack| stack.rank(cpu, registers.sp(), task),
+            &mut ranges,
+        );
         Self {
             platform,
             noted,
@@ -66,6 +70,18 @@ impl Walk {
             registers: for_walk(registers),
             ranges,
             count,
+            left_out,
+        }
+    }
+
+    /// Writes how many stacks the walk does not use, in a line, if there are any.
+    fn write_left_out(&self, out: &mut dyn Write) -> fmt::Result {
+        match self.left_out {
+            0 => Ok(()),
+            count => writeln!(
+                out,
+                "stacks left out of this trace: {count}, because a walk uses {MAX_STACKS}"
+            ),
         }
     }
 
@@ -126,6 +142,7 @@ impl Walk {
     /// # Errors
     /// The errors of `out`.
     pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
+        self.write_left_out(out)?;
         let symbols = write_symbols(&self.image, out)?;
         self.with_text(symbols, with_registers, |text| {
             self.tell(&mut |event| text.write(out, event))
@@ -137,6 +154,7 @@ impl Walk {
     /// # Errors
     /// The errors of `out`.
     pub fn write_compact(&self, out: &mut dyn Write, width: usize) -> fmt::Result {
+        self.write_left_out(out)?;
         let symbols = parse_symbols(&self.image).ok().and_then(Result::ok);
         self.with_text(symbols, false, |text| {
             self.tell(&mut |event| compact::write(out, text, event, width))
@@ -148,6 +166,7 @@ impl Walk {
     /// # Errors
     /// The errors of `out`.
     pub fn write_markup(&self, out: &mut dyn Write) -> fmt::Result {
+        self.write_left_out(out)?;
         let code = self.image.code;
         let segment = Segment {
             start: code.address,
@@ -199,9 +218,33 @@ impl Walk {
     fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
         match self.trap_frame(frame) {
             Some(frame) => frame.write_registers(&Stacks::of(self.platform), out),
-            None => out.write_str("  registers: not saved in the declared layout, not yet, or restored already\n"),
+            None => out.write_str(
+                "  registers: not saved in the declared layout, not yet, or restored already\n",
+            ),
         }
     }
+}
+
+/// Writes the ranges of `stacks` to `ranges`, those with the lowest rank first, and none that has no rank. Returns how many, and how many
+/// more there are than `ranges` has room for.
+fn choose<I: Iterator<Item = Stack>>(
+    stacks: impl Fn() -> I,
+    rank: impl Fn(&Stack) -> Option<Rank>,
+    ranges: &mut [Range],
+) -> (usize, usize) {
+    let (mut count, mut left_out): (usize, usize) = (0, 0);
+    for next in [Rank::OfStart, Rank::OfCpu, Rank::OfOthers] {
+        for stack in stacks().filter(|stack| rank(stack) == Some(next)) {
+            match ranges.get_mut(count) {
+                Some(range) => {
+                    *range = stack.range();
+                    count = count.saturating_add(1);
+                }
+                None => left_out = left_out.saturating_add(1),
+            }
+        }
+    }
+    (count, left_out)
 }
 
 /// The symbol table, if it can be used; otherwise writes why not.
@@ -231,4 +274,46 @@ fn parse_symbols(
     let table = SymbolTable::parse(image.symbols.bytes, image.symbols.address)?;
     let is_own = image.build_id.is_empty() || table.build_id() == image.build_id;
     Ok(if is_own { Ok(table) } else { Err(table) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::{NO_CPU, Owner};
+
+    /// The stacks of 100 tasks, then one of each of two CPUs.
+    fn stacks() -> impl Iterator<Item = Stack> {
+        let owners = (0..100).map(Owner::Task);
+        let owners = owners.chain([Owner::Cpu("boot", 0), Owner::Cpu("boot", 1)]);
+        owners.zip(1..).map(|(owner, number)| {
+            let words = Range::new(number * 0x1000, number * 0x1000 + 0x800);
+            Stack {
+                owner,
+                ..Stack::new("", 0, words)
+            }
+        })
+    }
+
+    #[test]
+    fn the_stacks_that_a_walk_begins_on_come_before_those_of_other_tasks() {
+        let number = |range: &Range| (range.start / 0x1000) - 1;
+        let chosen = |cpu, sp, task| {
+            let mut ranges = [Range::new(0, 0); MAX_STACKS];
+            let rank = |stack: &Stack| stack.rank(cpu, sp, || task);
+            let (count, left_out) = choose(stacks, rank, &mut ranges);
+            assert_eq!(count, MAX_STACKS);
+            (ranges.map(|range| number(&range)), left_out)
+        };
+        let (ranges, left_out) = chosen(1, 91 * 0x1000, 80);
+        assert_eq!((&ranges[..5], left_out), (&[90, 80, 101, 0, 1][..], 37));
+        // On no CPU: nobody is asked which task it runs.
+        let rank = |stack: &Stack| stack.rank(NO_CPU, 100 * 0x1000, || unreachable!());
+        let mut ranges = [Range::new(0, 0); 2];
+        assert_eq!(choose(stacks, rank, &mut ranges), (2, 98));
+        assert_eq!(ranges.map(|range| number(&range)), [99, 0]);
+        let few = || stacks().skip(99);
+        let mut ranges = [Range::new(0, 0); 4];
+        let rank = |stack: &Stack| stack.rank(0, 0, || 0);
+        assert_eq!(choose(few, rank, &mut ranges), (2, 0));
+    }
 }
