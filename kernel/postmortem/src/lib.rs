@@ -14,6 +14,7 @@
 pub mod aarch64;
 pub mod arm;
 mod atomics;
+mod caches;
 mod cause;
 mod code;
 mod cpu;

@@ -28,6 +28,14 @@ impl Lines<'_> {
         }
     }
 
+    /// Text is lost here, because its checksum is wrong, perhaps with the beginning of the next line.
+    pub(super) fn lost(&mut self) -> fmt::Result {
+        self.end()?;
+        self.is_cut = true;
+        self.out
+            .write_str("| -- text is lost here: its checksum is wrong --\n")
+    }
+
     pub(super) fn end(&mut self) -> fmt::Result {
         match core::mem::take(&mut self.is_open) {
             true => self.out.write_str("\n"),

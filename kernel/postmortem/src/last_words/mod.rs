@@ -11,6 +11,7 @@ mod region;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::caches::clean;
 use lines::Lines;
 pub use region::Region;
 use region::{Ring, State};
@@ -56,6 +57,8 @@ impl LastWords {
             self.forget();
         }
         self.region.report.append(text);
+        // The text of a report may be the last that this CPU does.
+        self.region.report.write_back();
     }
 
     /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
@@ -73,15 +76,19 @@ impl LastWords {
     }
 
     /// Writes what was printed last before the reset that led here, if that is known; then forgets it, to keep what is printed
-    /// from now on. Called once, when the kernel boots.
+    /// from now on. If memory has survived the reset, but the checksum of a part is wrong, a line says so in its place. Called once, when
+    /// the kernel boots.
     ///
     /// # Errors
     /// The errors of `out`.
     pub fn show(&self, out: &mut dyn Write) -> fmt::Result {
-        self.count_boot();
+        // Where power was off, memory has any content.
+        let has_survived = self.count_boot();
         let rings = self.region.rings().map(Ring::checked);
         let has_text = |state: &Option<State>| state.is_some_and(|state| state.length > 0);
-        if rings.iter().flatten().any(|(_, state)| has_text(state)) {
+        let is_lost = |state: &Option<State>| has_survived && state.is_none();
+        let mut parts = rings.iter().flatten();
+        if parts.any(|(_, state)| has_text(state) || is_lost(state)) {
             self.is_paused.store(true, Ordering::Relaxed);
             out.write_str("epitaph: what was printed last before the reset:\n")?;
             let mut lines = Lines {
@@ -91,12 +98,16 @@ impl LastWords {
             };
             for (ring, parts) in rings.into_iter().enumerate() {
                 let mut is_first = ring > 0;
+                lines.is_cut = false;
                 // Earlier parts of it are lost, perhaps with the beginning of this one's first line.
                 if parts[0].1.is_some_and(|state| state.sequence > 0) {
                     lines.end()?;
                     lines.is_cut = true;
                 }
                 for (part, state) in parts {
+                    if is_lost(&state) {
+                        lines.lost()?;
+                    }
                     let length = state.map_or(0, |state| usize::from(state.length));
                     for byte in part.text.iter().take(length) {
                         let byte = byte.load(Ordering::Relaxed);
@@ -116,18 +127,23 @@ impl LastWords {
         Ok(())
     }
 
-    fn count_boot(&self) {
+    /// Counts this boot, and returns whether there was one before, so that memory has kept its content.
+    fn count_boot(&self) -> bool {
         let word = self.region.boots.load(Ordering::Relaxed);
         let (before, inverse) = (word as u32, (word >> 32) as u32);
-        let boots = if before == !inverse { before } else { 0 }.wrapping_add(1);
+        let has_survived = before == !inverse;
+        let boots = if has_survived { before } else { 0 }.wrapping_add(1);
         let word = u64::from(boots) | u64::from(!boots) << 32;
         self.region.boots.store(word, Ordering::Relaxed);
+        clean(self.region.boots.as_ptr().cast());
+        has_survived
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches;
     use crate::last_words::region::SIZE;
 
     fn region() -> &'static Region {
@@ -190,6 +206,85 @@ mod tests {
         words.keep(b"nobody will read this");
         region.text.parts[0].text[7].fetch_xor(1, Ordering::Relaxed);
         assert_eq!(shown(region), "");
+    }
+
+    #[test]
+    fn a_part_that_is_damaged_after_a_boot_is_told_in_its_place() {
+        let lost = "| -- text is lost here: its checksum is wrong --\n";
+        let line = "a line of sixteen\n";
+        let lines = SIZE / line.len();
+        // The older part of two, or the newer one.
+        for newest in [false, true] {
+            let region = region();
+            let words = booted(region);
+            words.keep(line.repeat(lines + 10).as_bytes());
+            let (current, _) = region.text.current();
+            let part = if newest {
+                current
+            } else {
+                region.text.other(current)
+            };
+            part.text[7].fetch_xor(1, Ordering::Relaxed);
+            words.keep_report(b"a report\n");
+            let shown = shown(region);
+            let (before, after) = shown.split_once(lost).expect(&shown);
+            let (in_older, in_newer) = (
+                before.matches("sixteen").count(),
+                after.matches("sixteen").count(),
+            );
+            match newest {
+                true => assert_eq!((in_older, in_newer), (lines, 0), "{shown}"),
+                false => assert!(in_older == 0 && in_newer >= 9, "{shown}"),
+            }
+            assert!(
+                before.starts_with(TITLE) && after.ends_with("| a report\n"),
+                "{shown}"
+            );
+        }
+        // All that there was.
+        let region = region();
+        let words = booted(region);
+        words.keep(b"nobody will read this\n");
+        region.text.parts[0].text[7].fetch_xor(1, Ordering::Relaxed);
+        assert_eq!(shown(region), format!("{TITLE}{lost}"));
+        assert_eq!(shown(region), "");
+    }
+
+    /// What the next boot shows if the caches have written nothing back but what they were told to.
+    fn shown_from_memory(region: &'static Region) -> String {
+        let (start, after) = (core::ptr::from_ref(region) as usize, self::region());
+        let target = core::ptr::from_ref(after).cast_mut().cast::<u8>();
+        for offset in 0..size_of::<Region>() {
+            // SAFETY: inside of a region, whose bytes are atomics, and which nobody else uses.
+            unsafe {
+                target
+                    .add(offset)
+                    .write_volatile(caches::model::byte(start + offset))
+            };
+        }
+        shown(after)
+    }
+
+    #[test]
+    fn what_was_kept_is_in_memory_and_not_only_in_the_caches() {
+        for count in [1_usize, 7, 100, 500, 1500] {
+            let region = region();
+            let words = booted(region);
+            let lines: String = (0..count).map(|line| format!("line {line}\n")).collect();
+            words.keep(lines.as_bytes());
+            words.keep(b"a begun line");
+            words.keep_report(b"a report\nwith a begun ");
+            words.keep_report(b"line");
+            let from_memory = shown_from_memory(region);
+            let whole = shown(region).replace("| a begun line\n", "");
+            assert_eq!(from_memory, whole, "{count} lines");
+            assert!(
+                whole.ends_with("| a report\n| with a begun line\n"),
+                "{whole}"
+            );
+            // It is forgotten there, too.
+            assert_eq!(shown_from_memory(region), "");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use crate::caches::{BLOCK, clean};
 use crc::{CRC_32_MPEG_2, Crc};
 
 /// Bytes of text in a part.
@@ -15,6 +16,9 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_MPEG_2);
 ///
 /// Put it where neither the boot loader nor the kernel's own start code clears it: a static in a section of no segment, or a
 /// page of RAM at a fixed address.
+///
+/// The memory may be cached. A reset does not write caches back, so each line is written back when it ends, and each text of the report
+/// that ends the kernel. Of other text, what follows the last newline may be lost.
 ///
 /// ```
 /// #[unsafe(link_section = ".last_words")]
@@ -83,7 +87,7 @@ impl Ring {
         }
     }
 
-    /// Appends text, byte by byte. Only one CPU at a time calls this.
+    /// Appends text, byte by byte, and writes it back from the caches at the end of each line. Only one CPU at a time calls this.
     pub(super) fn append(&self, text: &[u8]) {
         for byte in text {
             let (mut part, mut state) = self.current();
@@ -93,35 +97,56 @@ impl Ring {
             }
             if let Some(slot) = part.text.get(usize::from(state.length)) {
                 slot.store(*byte, Ordering::Relaxed);
-                part.set(state.with(*byte));
+                let state = state.with(*byte);
+                part.set(state);
+                let ends = *byte == b'\n' || usize::from(state.length) == SIZE;
+                // Of a longer line every block, too, once it is full.
+                let block_ends = (slot.as_ptr() as usize)
+                    .wrapping_add(1)
+                    .is_multiple_of(BLOCK);
+                if ends || block_ends {
+                    clean(slot.as_ptr());
+                }
+                if ends {
+                    clean(part.state.as_ptr().cast());
+                }
             }
         }
+    }
+
+    /// Writes back from the caches what was appended.
+    pub(super) fn write_back(&self) {
+        let (part, state) = self.current();
+        let last = usize::from(state.length).saturating_sub(1);
+        if let Some(slot) = part.text.get(last) {
+            clean(slot.as_ptr());
+        }
+        clean(part.state.as_ptr().cast());
     }
 
     /// Forgets what was appended.
     pub(super) fn forget(&self) {
         let [first, second] = &self.parts;
-        second.set(State::empty(0));
-        first.set(State::empty(0));
+        for part in [second, first] {
+            part.set(State::empty(0));
+            clean(part.state.as_ptr().cast());
+        }
     }
 
-    /// The parts with right checksums, each with its state, in the order in which they were written.
+    /// The parts, each with its state if its checksum is right, in the order in which they were written, as far as that is known.
     pub(super) fn checked(&self) -> [(&Part, Option<State>); 2] {
         let [first, second] = &self.parts;
-        let mut parts = [first, second].map(|part| (part, part.checked()));
-        if let [(_, Some(first)), (_, Some(second))] = &parts
-            && first.follows(*second)
-        {
+        let mut parts = [first, second];
+        if first.state().follows(second.state()) {
             parts.reverse();
         }
-        parts
+        parts.map(|part| (part, part.checked()))
     }
 
     /// The part that is written to, and its state, which is not checked here.
     pub(super) fn current(&self) -> (&Part, State) {
         let [first, second] = &self.parts;
-        let state = |part: &Part| State::from_word(part.state.load(Ordering::Relaxed));
-        let (of_first, of_second) = (state(first), state(second));
+        let (of_first, of_second) = (first.state(), second.state());
         if of_second.follows(of_first) {
             (second, of_second)
         } else {
@@ -195,6 +220,11 @@ impl State {
 }
 
 impl Part {
+    /// Its state, which is not checked here.
+    fn state(&self) -> State {
+        State::from_word(self.state.load(Ordering::Relaxed))
+    }
+
     /// Its state, if the checksum is right.
     pub(super) fn checked(&self) -> Option<State> {
         let state = State::from_word(self.state.load(Ordering::Acquire));
