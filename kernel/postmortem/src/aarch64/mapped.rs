@@ -1,11 +1,25 @@
 //! Whether memory is mapped at an address, by the MMU itself. Manual: C5.5 "A64 System instructions for address translation".
 
-/// Whether the answer to an address translation is memory: mapped, and not a device. Manual: D24.2.143 "PAR_EL1".
-const fn is_memory(answer: u64) -> bool {
+/// Whether the answer to an address translation is memory: mapped, and not a device. Manual: D24.2.143 "PAR_EL1". What is not cached may be
+/// memory of a device, such as that of a screen, unless the kernel's own `stack` is not cached either.
+const fn is_memory(answer: u64, stack: u64) -> bool {
+    is_cached(answer) || (is_uncached(answer) && is_uncached(stack))
+}
+
+/// Whether it is memory that is cached: neither the outer attributes (bits 63 to 60) nor the inner ones, as MAIR_EL1 has them, are those of
+/// a device or of memory that is not cached.
+const fn is_cached(answer: u64) -> bool {
+    let (outer, inner) = (answer >> 60, answer >> 56 & 15);
+    let is_tagged = outer == 15 && inner == 0;
     let has_failed = answer & 1 != 0;
-    // Attributes as MAIR_EL1 has them: devices have zeros there.
-    let is_normal = answer >> 60 != 0;
-    !has_failed && is_normal
+    !has_failed && !matches!(outer, 0 | 4) && (is_tagged || !matches!(inner, 0 | 4))
+}
+
+/// Whether it is memory that is not cached, at least not by all.
+const fn is_uncached(answer: u64) -> bool {
+    let (outer, inner) = (answer >> 60, answer >> 56 & 15);
+    let has_failed = answer & 1 != 0;
+    !has_failed && outer != 0 && inner != 0 && (outer == 4 || inner == 4)
 }
 
 /// The MMU of this CPU, at EL1.
@@ -14,6 +28,8 @@ const fn is_memory(answer: u64) -> bool {
 pub(crate) struct Mapped {
     /// Whether a page that EL0 can read may be hidden from EL1, and the MMU can be asked that, too (`FEAT_PAN2`).
     hides_user: bool,
+    /// What the MMU answers of the stack that the report runs on.
+    stack: u64,
 }
 
 #[cfg(target_os = "none")]
@@ -35,13 +51,24 @@ impl Mapped {
         }
         let is_on = level >> 2 & 3 == 1 && control & 1 != 0;
         let hides_user = features >> 20 & 15 >= 2;
-        is_on
-            .then_some(Self { hides_user })
-            .ok_or("there is no MMU on at EL1")
+        if !is_on {
+            return Err("there is no MMU on at EL1");
+        }
+        let mut mapped = Self {
+            hides_user,
+            stack: 0,
+        };
+        mapped.stack = mapped.ask((&raw const level) as u64);
+        Ok(mapped)
     }
 
     /// Whether this address is memory that can be read.
     pub(crate) fn is_memory(&self, address: u64) -> bool {
+        is_memory(self.ask(address), self.stack)
+    }
+
+    /// What the MMU answers of this address.
+    fn ask(&self, address: u64) -> u64 {
         /// Asks, with all exceptions masked, because a handler may ask too. What was interrupted may have asked just before, and
         /// finds its answer where it was.
         macro_rules! ask {
@@ -68,11 +95,11 @@ impl Mapped {
                 answer
             }};
         }
-        is_memory(match self.hides_user {
+        match self.hides_user {
             // `at s1e1rp`, which assemblers do not know by default.
             true => ask!("sys #0, c7, c9, #0, {address}"),
             false => ask!("at s1e1r, {address}"),
-        })
+        }
     }
 }
 
@@ -80,25 +107,40 @@ impl Mapped {
 mod tests {
     use super::is_memory;
 
+    const CACHED: u64 = 0xff00_0000_4020_0b80;
+    const UNCACHED: u64 = 0x4400_0000_4020_0b80;
+
     #[test]
     fn only_normal_memory_is_memory() {
-        // Write-back; not cached; tagged.
-        for answer in [
-            0xff00_0000_4020_0b80,
-            0x4400_0000_4020_0b80,
-            0xf000_0000_4020_0b80,
-        ] {
-            assert!(is_memory(answer), "{answer:#x}");
+        // Write-back; write-through; tagged.
+        for answer in [CACHED, 0xaa00_0000_4020_0b80, 0xf000_0000_4020_0b80] {
+            for stack in [CACHED, UNCACHED] {
+                assert!(is_memory(answer, stack), "{answer:#x}");
+            }
         }
-        // Devices; not mapped.
+        // Devices; not mapped; attributes that mean nothing.
         for answer in [
             0x0000_0000_0900_0b80,
             0x0400_0000_0900_0b80,
             0x0c00_0000_0900_0b80,
             0x80b,
             0xff00_0000_4020_0b81,
+            0x4400_0000_4020_0b81,
+            0x4000_0000_4020_0b80,
+            0xe000_0000_4020_0b80,
         ] {
-            assert!(!is_memory(answer), "{answer:#x}");
+            for stack in [CACHED, UNCACHED] {
+                assert!(!is_memory(answer, stack), "{answer:#x}");
+            }
+        }
+    }
+
+    /// Kernels that have no use for caches map all memory so.
+    #[test]
+    fn what_is_not_cached_is_memory_if_the_stack_is_not_cached_either() {
+        for answer in [UNCACHED, 0x4f00_0000_4020_0b80, 0xf400_0000_4020_0b80] {
+            assert!(!is_memory(answer, CACHED), "{answer:#x}");
+            assert!(is_memory(answer, UNCACHED), "{answer:#x}");
         }
     }
 }

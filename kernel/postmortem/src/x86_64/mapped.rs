@@ -1,12 +1,20 @@
 //! Whether memory is mapped at an address, on this CPU.
 
-use core::arch::x86_64::__cpuid;
+use core::arch::x86_64::{__cpuid, CpuidResult};
 
 use super::mtrrs::Mtrrs;
 use super::page_tables::PageTables;
 
 /// `IA32_PAT`.
 const PAT: u32 = 0x277;
+/// `IA32_EFER`, and its bit NXE.
+const EFER: u32 = 0xc000_0080;
+const NO_EXECUTE: u64 = 1 << 11;
+/// `IA32_PKRS`, which CR4 says that there is.
+const PKRS: u32 = 0x6e1;
+/// CR4: keys of user pages are in use, and keys of the kernel's pages.
+const USER_KEYS: u64 = 1 << 22;
+const KERNEL_KEYS: u64 = 1 << 24;
 
 /// The page tables of this CPU, where the kernel has said that they are.
 #[derive(Debug)]
@@ -37,6 +45,19 @@ impl Mapped {
             hides_user: flags & 1 << 21 != 0,
             address_bits: address_bits(),
             types: read_register(PAT),
+            has_no_execute: read_register(EFER) & NO_EXECUTE != 0,
+            has_gibibytes: extended(0x8000_0001).edx & 1 << 26 != 0,
+            keys: [
+                match flags & KERNEL_KEYS {
+                    0 => 0,
+                    _ => read_register(PKRS) as u32,
+                },
+                match flags & USER_KEYS {
+                    0 => 0,
+                    _ => user_keys(),
+                },
+            ],
+            encryption: encryption(),
         };
         let mtrrs = match has_mtrrs() {
             true => Mtrrs::new(read_register),
@@ -104,10 +125,54 @@ fn has_mtrrs() -> bool {
 
 /// How many bits a physical address has. Manual: volume 3, 4.1.4 "Enumeration of Paging Features by CPUID".
 fn address_bits() -> u32 {
-    const HIGHEST: u32 = 0x8000_0000;
-    const ADDRESS_SIZES: u32 = 0x8000_0008;
-    match __cpuid(HIGHEST).eax >= ADDRESS_SIZES {
-        true => __cpuid(ADDRESS_SIZES).eax & 0xff,
-        false => 36,
+    match extended(0x8000_0008).eax & 0xff {
+        0 => 36,
+        bits => bits,
+    }
+}
+
+/// What CPUID says at a number from 0x8000_0000 on; zeros if it has none.
+fn extended(number: u32) -> CpuidResult {
+    match __cpuid(0x8000_0000).eax >= number {
+        true => __cpuid(number),
+        false => CpuidResult {
+            eax: 0,
+            ebx: 0,
+            ecx: 0,
+            edx: 0,
+        },
+    }
+}
+
+/// PKRU.
+fn user_keys() -> u32 {
+    let keys: u32;
+    // SAFETY: only reads a register, which there is, as CR4 says.
+    unsafe {
+        core::arch::asm!("rdpkru", in("ecx") 0, out("eax") keys, out("edx") _, options(nomem, nostack, preserves_flags));
+    }
+    keys
+}
+
+/// The bit of page table entries that says that memory is encrypted; or 0. AMD's manual: volume 2, 7.10.1 "Determining Support for Secure
+/// Memory Encryption", and 15.34.1 for guests.
+fn encryption() -> u64 {
+    /// `SYSCFG`, and its bit for SME.
+    const SYSCFG: u32 = 0xc001_0010;
+    const SME_IS_ON: u64 = 1 << 23;
+    /// `SEV_STATUS`, and its bit for SEV.
+    const SEV_STATUS: u32 = 0xc001_0131;
+    const SEV_IS_ON: u64 = 1;
+    const HYPERVISOR: u32 = 1 << 31;
+    let features = extended(0x8000_001f);
+    let is_guest = __cpuid(1).ecx & HYPERVISOR != 0;
+    let is_on = match (is_guest, features.eax & 1 != 0, features.eax & 2 != 0) {
+        (true, _, true) => read_register(SEV_STATUS) & SEV_IS_ON != 0,
+        (false, true, _) => read_register(SYSCFG) & SME_IS_ON != 0,
+        _ => false,
+    };
+    match is_on {
+        true => 1_u64.wrapping_shl(features.ebx & 0x3f),
+        false => 0,
     }
 }

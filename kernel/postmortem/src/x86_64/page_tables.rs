@@ -18,6 +18,7 @@ bitflags! {
         /// It maps a large page; in the last level, and only there, this is the attribute of a page.
         const LARGE = 1 << 7;
         const LARGE_ATTRIBUTE = 1 << 12;
+        const NO_EXECUTE = 1 << 63;
         const _ = !0;
     }
 }
@@ -34,16 +35,33 @@ pub(super) struct PageTables {
     pub(super) address_bits: u32,
     /// `IA32_PAT`: the types of memory that attributes choose.
     pub(super) types: u64,
+    /// Entries may forbid execution (`IA32_EFER.NXE`).
+    pub(super) has_no_execute: bool,
+    /// A gibibyte may be one page.
+    pub(super) has_gibibytes: bool,
+    /// Two bits for each key of the kernel's pages, and of user pages, of which the first forbids access: `IA32_PKRS` and PKRU, 0 where
+    /// keys are not in use.
+    pub(super) keys: [u32; 2],
+    /// The bit of an entry that says that memory is encrypted (AMD's SME and SEV), which is no part of the address; or 0.
+    pub(super) encryption: u64,
 }
+
+/// The bits of a page's key.
+const KEY: u32 = 59;
 
 impl PageTables {
     /// The physical address of the first table.
     pub(super) const fn first(&self) -> u64 {
-        self.root & ADDRESS
+        self.root & ADDRESS & !self.encryption
     }
 
-    /// The physical address of the word at an aligned address, if it is memory that can be read: mapped, and with a type of memory
-    /// that may be cached, as no device has it. `read` reads an entry at a physical address, if there is one.
+    /// The physical address in an entry.
+    const fn address_in(&self, entry: Entry) -> u64 {
+        entry.bits() & ADDRESS & !self.encryption
+    }
+
+    /// The physical address of the word at an aligned address, if it is memory that can be read: mapped by entries without a reserved bit,
+    /// not forbidden by a key, and with a type of memory that may be cached, as no device has it. `read` reads an entry at a physical address, if there is one.
     pub(super) fn find(&self, address: u64, read: ReadWord<'_>) -> Option<u64> {
         // The bits above those that are translated are copies of the highest one of these.
         let unused = 64_u32.saturating_sub(self.levels.saturating_mul(9).saturating_add(12));
@@ -57,24 +75,44 @@ impl PageTables {
             let index = (address >> shift) & 0x1ff;
             let entry = Entry::from_bits_retain(read(table | index << 3)?);
             all &= entry;
-            if !entry.contains(Entry::PRESENT) || self.is_too_high(entry) {
+            if !entry.contains(Entry::PRESENT) || self.has_reserved(entry, level) {
                 return None;
             }
             let is_page = level == 0 || (level <= 2 && entry.contains(Entry::LARGE));
             if is_page {
-                let is_hidden = self.hides_user && all.contains(Entry::USER);
+                let is_user = all.contains(Entry::USER);
+                let is_hidden = self.hides_user && is_user || self.is_locked(entry, is_user);
                 let within = 1_u64.wrapping_shl(shift).wrapping_sub(1);
-                let physical = entry.bits() & ADDRESS & !within | address & within;
+                let physical = self.address_in(entry) & !within | address & within;
                 return (!is_hidden && self.is_cached(entry, level)).then_some(physical);
             }
-            table = entry.bits() & ADDRESS;
+            table = self.address_in(entry);
         }
         None
     }
 
-    /// Whether an entry leads to where no physical address is: the processor faults, so it is damaged.
-    const fn is_too_high(&self, entry: Entry) -> bool {
-        matches!((entry.bits() & ADDRESS).checked_shr(self.address_bits), Some(high) if high != 0)
+    /// Whether a bit of an entry is set that has to be 0: the processor faults, so it is damaged. Manual: 5.5.4 "Linear-Address Translation
+    /// with 4-Level Paging and 5-Level Paging".
+    const fn has_reserved(&self, entry: Entry, level: u32) -> bool {
+        let address = self.address_in(entry);
+        let is_too_high = matches!(address.checked_shr(self.address_bits), Some(high) if high != 0);
+        let is_large = level > 0 && entry.contains(Entry::LARGE);
+        let may_be_large = level == 1 || (level == 2 && self.has_gibibytes);
+        // In a large page the bits of the address within it, but for the attribute.
+        let within = 1_u64
+            .wrapping_shl(level.saturating_mul(9).saturating_add(12))
+            .wrapping_sub(1);
+        let is_misaligned = is_large && address & within & !Entry::LARGE_ATTRIBUTE.bits() != 0;
+        let is_forbidden = entry.contains(Entry::NO_EXECUTE) && !self.has_no_execute;
+        is_too_high || (is_large && !may_be_large) || is_misaligned || is_forbidden
+    }
+
+    /// Whether the key of a page forbids to read it: 5.6.2 "Protection Keys".
+    const fn is_locked(&self, page: Entry, is_user: bool) -> bool {
+        let [of_kernel, of_user] = self.keys;
+        let keys = if is_user { of_user } else { of_kernel };
+        let key = (page.bits() >> KEY & 15) as u32;
+        keys.wrapping_shr(key.wrapping_mul(2)) & 1 != 0
     }
 
     /// Whether a page has a type of memory that may be cached: 11.12.4 "Programming the PAT".
@@ -108,6 +146,10 @@ mod tests {
             address_bits: 40,
             // As after a reset: write-back, write-through, uncached, uncached, and again.
             types: 0x0007_0406_0007_0406,
+            has_no_execute: true,
+            has_gibibytes: true,
+            keys: [0; 2],
+            encryption: 0,
         }
     }
 
@@ -255,5 +297,85 @@ mod tests {
             entries[level].1 &= !(1 << 2);
             assert!(is_memory(&careful, &entries, ADDRESS), "level {level}");
         }
+    }
+
+    #[test]
+    fn an_entry_with_a_reserved_bit_maps_nothing() {
+        let sound = small(PAGE);
+        for level in 0..4 {
+            let mut entries = sound;
+            entries[level].1 |= 1 << 63;
+            assert!(is_memory(&tables(4), &entries, ADDRESS));
+            let without = PageTables {
+                has_no_execute: false,
+                ..tables(4)
+            };
+            assert!(!is_memory(&without, &entries, ADDRESS), "level {level}");
+        }
+        // Only the two levels above the last have large pages.
+        let mut entries = sound;
+        entries[0].1 |= LARGE;
+        assert!(!is_memory(&tables(4), &entries, ADDRESS));
+        let first = (0x1000, 0x2000 | PAGE);
+        for (entries, size) in [
+            (vec![first, (0x2000, PAGE | LARGE)], 30),
+            (
+                vec![first, (0x2000, 0x3000 | PAGE), (0x3000, PAGE | LARGE)],
+                21,
+            ),
+        ] {
+            assert!(is_memory(&tables(4), &entries, 8));
+            for bit in 12..40 {
+                let mut entries = entries.clone();
+                if let Some((_, page)) = entries.last_mut() {
+                    *page |= 1 << bit;
+                }
+                let is_reserved = (13..size).contains(&bit);
+                assert_eq!(
+                    is_memory(&tables(4), &entries, 8),
+                    !is_reserved,
+                    "{size} {bit}"
+                );
+            }
+        }
+        let without = PageTables {
+            has_gibibytes: false,
+            ..tables(4)
+        };
+        assert!(!is_memory(&without, &[first, (0x2000, PAGE | LARGE)], 8));
+    }
+
+    #[test]
+    fn a_page_whose_key_forbids_access_is_not_read() {
+        let page = |key: u64, user| small(PAGE | key << 59).map(|(at, entry)| (at, entry | user));
+        // Key 3 forbids access, and key 5 only writing.
+        let keys = 1 << 6 | 2 << 10;
+        for (keys, user, other) in [([keys, 0], 0, 1 << 2), ([0, keys], 1 << 2, 0)] {
+            let tables = PageTables { keys, ..tables(4) };
+            for (key, expected) in [(0, true), (3, false), (5, true), (15, true)] {
+                assert_eq!(
+                    is_memory(&tables, &page(key, user), ADDRESS),
+                    expected,
+                    "{key}"
+                );
+            }
+            assert!(is_memory(&tables, &page(3, other), ADDRESS));
+        }
+    }
+
+    #[test]
+    fn the_bit_of_encrypted_memory_is_no_part_of_the_address() {
+        let bit = 1 << 47;
+        let encrypted = small(PAGE).map(|(at, entry)| (at, entry | bit));
+        let tables = PageTables {
+            root: 0x1000 | bit,
+            encryption: bit,
+            ..tables(4)
+        };
+        assert_eq!(find(&tables, &encrypted, ADDRESS + 8), Some(0x7008));
+        // Shared with the hypervisor.
+        assert_eq!(find(&tables, &small(PAGE), ADDRESS + 8), Some(0x7008));
+        let above = small(PAGE | 1 << 46);
+        assert_eq!(find(&tables, &above, ADDRESS), None);
     }
 }
