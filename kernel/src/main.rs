@@ -53,6 +53,7 @@ arch::boot::entry!(main = kernel_main, start_main = start_main);
 /// Called by the entry of every CPU but the first, on its boot stack.
 extern "C" fn start_main(index: usize) -> ! {
     cpus::come_online(index);
+    platform::POSTMORTEM.know_cpu();
     task::work()
 }
 
@@ -60,6 +61,7 @@ extern "C" fn start_main(index: usize) -> ! {
 /// the device tree, or anything if there is none.
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::set_number(0);
+    platform::POSTMORTEM.know_cpu();
     arch::init(&HANDLERS);
     // SAFETY: `argument` is the boot loader's. The boot tables map this RAM; `protect`, which replaces them, consumes the value.
     let mut memory = unsafe { board::memory(argument) };

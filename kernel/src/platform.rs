@@ -90,8 +90,9 @@ unsafe impl Platform for Kernel {
         SCREEN.write(bytes);
     }
 
-    fn report_begins(&self) {
+    fn report_begins(&self, begun: &str) {
         SCREEN.begin();
+        SCREEN.write(begun.as_bytes());
     }
 
     fn report_ends(&self) {

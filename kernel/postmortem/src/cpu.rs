@@ -1,14 +1,42 @@
-//! The CPU that this code runs on, for reports in a kernel that numbers none: its hardware number, and how it stops.
+//! The CPU that this code runs on, without the kernel's help: its hardware number, its counter, its interrupts, and how it stops.
 
 #[cfg(target_os = "none")]
-pub(crate) use crate::arch::{halt, hardware_number, mask_interrupts, publish};
+pub(crate) use crate::arch::{halt, hardware_number, mask_interrupts, publish, time};
+#[cfg(target_os = "none")]
+use crate::arch::{interrupts_are_masked, unmask_interrupts};
 
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{halt, hardware_number, mask_interrupts, publish};
+pub(crate) use host::{halt, hardware_number, mask_interrupts, publish, time};
+#[cfg(not(target_os = "none"))]
+use host::{interrupts_are_masked, unmask_interrupts};
+
+/// A guard: ordinary interrupts of this CPU are masked. When it is dropped they are as they were before.
+#[derive(Debug)]
+pub(crate) struct Masked {
+    were_masked: bool,
+}
+
+impl Masked {
+    pub(crate) fn new() -> Self {
+        let were_masked = interrupts_are_masked();
+        mask_interrupts();
+        Self { were_masked }
+    }
+}
+
+impl Drop for Masked {
+    fn drop(&mut self) {
+        if !self.were_masked {
+            unmask_interrupts();
+        }
+    }
+}
 
 /// A thread is a CPU.
 #[cfg(not(target_os = "none"))]
 mod host {
+    use core::time::Duration;
+
     #[cfg(test)]
     pub(crate) fn hardware_number() -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +52,27 @@ mod host {
 
     pub(crate) const fn mask_interrupts() {}
 
+    pub(crate) const fn unmask_interrupts() {}
+
+    pub(crate) const fn interrupts_are_masked() -> bool {
+        true
+    }
+
     pub(crate) const fn publish() {}
+
+    /// A clock that runs faster than the host's, so that tests of waits do not take seconds.
+    #[cfg(test)]
+    pub(crate) fn time() -> Option<Duration> {
+        std::thread_local!(static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+        let looks = LOOKS.with(|looks| looks.replace(looks.get() + 1));
+        std::thread::yield_now();
+        Some(Duration::from_micros(100 * looks))
+    }
+
+    #[cfg(not(test))]
+    pub(crate) const fn time() -> Option<Duration> {
+        None
+    }
 
     pub(crate) fn halt() -> ! {
         loop {

@@ -41,6 +41,11 @@ impl FirstFailure {
         self.length.store(length, Ordering::Release);
     }
 
+    /// Forgets the text, to keep another line.
+    pub fn begin(&self) {
+        self.length.store(0, Ordering::Release);
+    }
+
     /// A writer that passes text on to `out`, and keeps it.
     pub fn keeping<'a>(&'a self, out: &'a mut dyn Write) -> impl Write + 'a {
         Keeping { kept: self, out }
@@ -52,16 +57,26 @@ impl FirstFailure {
     /// The errors of `out`.
     pub fn repeat(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str("first failure: ")?;
-        let length = self.length.load(Ordering::Acquire);
         let mut bytes = [0; SIZE];
-        for (byte, kept) in bytes.iter_mut().zip(&self.text).take(length) {
-            *byte = kept.load(Ordering::Relaxed);
-        }
-        // The last character may have been cut in the middle; then it is left out.
-        for chunk in bytes.get(..length).unwrap_or_default().utf8_chunks() {
+        for chunk in self.copy(&mut bytes).utf8_chunks() {
             out.write_str(chunk.valid())?;
         }
         out.write_str("\n")
+    }
+
+    /// Calls `call` with the text. The last character may have been cut in the middle; then it is left out.
+    pub fn with<R>(&self, call: impl FnOnce(&str) -> R) -> R {
+        let mut bytes = [0; SIZE];
+        let mut chunks = self.copy(&mut bytes).utf8_chunks();
+        call(chunks.next().map_or("", |chunk| chunk.valid()))
+    }
+
+    fn copy<'b>(&self, bytes: &'b mut [u8; SIZE]) -> &'b [u8] {
+        let length = self.length.load(Ordering::Acquire);
+        for (byte, kept) in bytes.iter_mut().zip(&self.text).take(length) {
+            *byte = kept.load(Ordering::Relaxed);
+        }
+        bytes.get(..length).unwrap_or_default()
     }
 }
 

@@ -7,15 +7,13 @@ use core::time::Duration;
 
 use crate::arch::TrapFrame;
 use crate::cause::Cause;
+use crate::patience::Patience;
 use crate::postmortem::Postmortem;
 use crate::rendezvous::{Shown, Side};
 
 /// How long to wait for a CPU's answer. Far longer than the few instructions it takes, because an emulator may run its CPUs one
 /// after another.
 const TIMEOUT: Duration = Duration::from_secs(3);
-
-/// How often to poll for answers, in a kernel without a clock.
-const POLLS: u32 = 100_000_000;
 
 /// A guard: this CPU holds the others. Those that it has [stopped](Self::stop) go on when this is dropped, so what it shows of
 /// them cannot be kept longer.
@@ -47,20 +45,23 @@ pub enum Other<'h> {
 
 impl<'p> Held<'p> {
     /// Holds the others, unless another CPU holds them.
-    pub(crate) fn begin(postmortem: &'p Postmortem) -> Option<Self> {
-        let cpu = postmortem.platform.cpu();
+    pub(crate) fn begin(postmortem: &'p Postmortem, cpu: usize) -> Option<Self> {
         let holds = postmortem.rendezvous.hold(cpu, postmortem.side(cpu));
         holds.then(|| Self::new(postmortem, cpu))
     }
 
-    /// Holds the others as soon as no other CPU does, and meanwhile shows this one's cause. Never returns if another CPU's
-    /// report ends the kernel.
-    pub(crate) fn begin_for(postmortem: &'p Postmortem, cause: &Cause<'_>) -> Self {
-        let cpu = postmortem.platform.cpu();
+    /// Holds the others as soon as no other CPU does, and meanwhile shows this one's cause. `poll` is called again and again
+    /// meanwhile, and never returns if another CPU's report ends the kernel.
+    pub(crate) fn begin_for(
+        postmortem: &'p Postmortem,
+        cpu: usize,
+        cause: &Cause<'_>,
+        poll: impl FnMut(),
+    ) -> Self {
         let shown = NonNull::from(cause).cast();
         postmortem
             .rendezvous
-            .hold_for(cpu, postmortem.side(cpu), shown);
+            .hold_for(cpu, postmortem.side(cpu), shown, poll);
         Self::new(postmortem, cpu)
     }
 
@@ -78,18 +79,13 @@ impl<'p> Held<'p> {
         self.cpu
     }
 
-    /// Whether this CPU held them already: this guard began while another report of this CPU was being written.
-    pub(crate) fn is_nested(&self) -> bool {
-        self.side().depth.load(Ordering::Relaxed) > 1
-    }
-
     fn side(&self) -> &Side {
         self.postmortem.side(self.cpu)
     }
 
     /// The numbers of all other CPUs that are online.
     pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
-        self.postmortem.online().filter(|cpu| *cpu != self.cpu)
+        self.postmortem.online_besides(self.cpu)
     }
 
     /// Sends an NMI to each of the others, and waits until they have stopped, with a time limit.
@@ -110,14 +106,15 @@ impl<'p> Held<'p> {
     /// while the first is handled, and hide the next one from outside.
     pub(crate) fn wait(&self) {
         let platform = self.postmortem.platform;
+        let entry = self.postmortem.entry();
         let begin = platform.now();
-        let mut polls = 0_u32;
+        // The kernel's clock may stand still, because interrupts are masked.
+        let mut patience = Patience::of(TIMEOUT);
         let mut is_over = || {
-            polls = polls.saturating_add(1);
-            match (begin, platform.now()) {
-                (Some(begin), Some(now)) => now.saturating_sub(begin) >= TIMEOUT,
-                _ => polls > POLLS,
-            }
+            entry.go_on();
+            let now = platform.now();
+            let passed = begin.zip(now).map(|(begin, now)| now.saturating_sub(begin));
+            passed.is_some_and(|passed| passed >= TIMEOUT) || patience.is_over()
         };
         let all_answered = || (self.others()).all(|cpu| !matches!(self.shown(cpu), Shown::Silent));
         while !all_answered() && !is_over() {
@@ -151,12 +148,13 @@ impl Postmortem {
     /// Mask interrupts from before this call until after that: a CPU that is held may have a lock for which a handler or a
     /// scheduler would wait for ever, and the [watchdog](Self::tick) would take it to hang.
     pub fn hold(&'static self) -> Option<Held<'static>> {
-        Held::begin(self)
+        let cpu = self.number(self.entry())?;
+        Held::begin(self, cpu)
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.postmortem.rendezvous.release(self.side());
+        self.postmortem.rendezvous.release(self.cpu, self.side());
     }
 }

@@ -100,7 +100,10 @@ mod tests {
         };
         let [with, without] = [range(&TABLE), Range::new(0, 0)].map(module);
         let line = |checksum, modules: &[Loaded]| {
-            let verified = Ok(Verified { checksum });
+            let verified = Ok(Verified {
+                checksum,
+                code: false,
+            });
             let machine = Machine {
                 build_id: &[],
                 verified,

@@ -14,25 +14,29 @@ use crate::stack::{ReadWord, Stack};
 ///
 /// Every method is called when anything may be broken, from any context: inside an exception or NMI handler, while locks are
 /// held, before the kernel is up. So none may take a lock, allocate, or wait without a bound. If one panics or faults all the
-/// same, the report goes on with the next level of [`Postmortem`](crate::Postmortem)'s escalation.
+/// same, the report goes on with the next level of [`Postmortem`](crate::Postmortem)'s escalation. If one never returns, what was
+/// sent before stands: the first line is sent before any method but [`Self::write`] is called.
 ///
 /// # Safety
 /// - [`Self::cpu`] returns different numbers on different CPUs, always the same one on the same CPU, and less than there are
-///   [`PerCpu`](crate::PerCpu)s. What one CPU may read of another one's stack depends on it.
+///   [`PerCpu`](crate::PerCpu)s, unless the number is unknown yet. What one CPU may read of another one's stack depends on it.
 /// - The words of every [`Self::stack`], and of what is [`Self::noted`], are memory, or not mapped, but never a device: reports read them.
 pub unsafe trait Platform: Sync {
     /// Sends the bytes of a report, to a serial line for example. Bytes that the device does not take in time may be lost.
     fn write(&self, bytes: &[u8]);
 
-    /// Called before the first byte of the report that ends the kernel: what follows by [`Self::write`] is the report, and nothing
-    /// else, up to [`Self::report_ends`]. By default it does nothing.
-    fn report_begins(&self) {}
+    /// Called when the other CPUs have stopped for the report that ends the kernel. `begun` is the part of its first line that was
+    /// sent before, or empty. What follows by [`Self::write`] is the rest of the report, and nothing else, up to
+    /// [`Self::report_ends`]. By default it does nothing.
+    fn report_begins(&self, begun: &str) {
+        let _ = begun;
+    }
 
     /// Called after the last byte of that report: what follows is a [dump](crate::Postmortem::with_dump), if one was asked for. It is not
     /// called if the report has failed. By default it does nothing.
     fn report_ends(&self) {}
 
-    /// Called last, after the report: resets, turns off, or stops the CPU.
+    /// Called last, after the report, and once: resets, turns off, or stops the CPU. If it fails, the CPU halts.
     fn leave(&self) -> !;
 
     /// The kernel's image: code, and the tables that `sframe-link` added.
@@ -41,7 +45,8 @@ pub unsafe trait Platform: Sync {
     /// The stack with this index. Indices count from 0; the first one without a stack ends the list.
     fn stack(&self, index: usize) -> Option<Stack>;
 
-    /// The number of the CPU that this runs on, counted from 0.
+    /// The number of the CPU that this runs on, counted from 0; `usize::MAX` if it is unknown yet. While another CPU is online, the
+    /// report of a CPU without a number is one line, after which it halts.
     fn cpu(&self) -> usize {
         0
     }

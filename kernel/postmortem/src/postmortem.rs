@@ -2,10 +2,12 @@
 
 use core::fmt::{self, Display, Write};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::arch::{Registers, TrapFrame};
+use crate::cpu;
 use crate::first_failure::FirstFailure;
+use crate::ladder::{Entry, Ladder};
 use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
 use crate::rendezvous::{Rendezvous, Side};
@@ -40,6 +42,8 @@ pub struct PerCpu {
     side: Side,
     pub(crate) ticks: Ticks,
     pub(crate) machine_check: LastMachineCheck,
+    /// Of any CPU: see [`Postmortem::entry`].
+    pub(crate) entry: Entry,
 }
 
 impl Default for PerCpu {
@@ -62,14 +66,17 @@ impl PerCpu {
             },
             ticks: Ticks::new(),
             machine_check: LastMachineCheck::new(),
+            entry: Entry::new(),
         }
     }
 }
 
 /// The reports of a dying kernel: a static, made from the kernel's [`Platform`].
 ///
-/// A report has three levels. The first failure is reported in full. A failure while that is written adds one line. A failure
-/// while that line is written ends in silence. Each level ends with [`Platform::leave`].
+/// The first line of a report is sent before any other method of the kernel is called, up to the place of the failure. The first
+/// failure is reported in full. A failure while that is written adds one line. A failure while that line is written ends in silence. Then
+/// [`Platform::leave`] is called, once: a CPU whose call of it fails halts. A report that does not continue for
+/// [`SECONDS`](crate::SECONDS) is ended by a CPU that it has stopped, or by the [watchdog](Self::tick).
 pub struct Postmortem {
     pub(crate) platform: &'static dyn Platform,
     per_cpu: &'static [PerCpu],
@@ -79,10 +86,14 @@ pub struct Postmortem {
     pub(crate) last_words: Option<LastWords>,
     pub(crate) write_trace: WriteTrace,
     pub(crate) dump: Option<Dump>,
-    /// How many reports that end the kernel were begun: the level.
-    pub(crate) begun: AtomicU32,
+    /// The steps of the report that ends the kernel.
+    pub(crate) ladder: Ladder,
     /// The text written last did not end with a newline, or is being written.
     line_is_open: AtomicBool,
+    /// The device is taking bytes.
+    is_sending: AtomicBool,
+    /// How many texts were sent.
+    sent: AtomicUsize,
 }
 
 impl fmt::Debug for Postmortem {
@@ -118,8 +129,10 @@ impl Postmortem {
             last_words: None,
             write_trace: |walk, out| walk.write(out, false),
             dump: None,
-            begun: AtomicU32::new(0),
+            ladder: Ladder::new(),
             line_is_open: AtomicBool::new(false),
+            is_sending: AtomicBool::new(false),
+            sent: AtomicUsize::new(0),
         }
     }
 
@@ -166,7 +179,7 @@ impl Postmortem {
         if let Some(last_words) = &self.last_words {
             if self.is_ending() {
                 last_words.keep_report(text.as_bytes());
-            } else if self.begun.load(Ordering::Relaxed) == 0 {
+            } else if !self.ladder.has_begun() {
                 // Of a CPU that does not answer, nothing from now on: it would be shown before the report.
                 last_words.keep(text.as_bytes());
             }
@@ -181,13 +194,29 @@ impl Postmortem {
         };
         // Before the device has all of it: a report may stop this CPU, and begins in the middle of this text.
         self.line_is_open.store(true, Ordering::Relaxed);
+        self.is_sending.store(true, Ordering::Relaxed);
+        self.sent.fetch_add(1, Ordering::Relaxed);
         self.platform.write(text.as_bytes());
+        self.is_sending.store(false, Ordering::Relaxed);
         self.line_is_open.store(*last != b'\n', Ordering::Relaxed);
+        if self.ladder.has_begun() || self.rendezvous.holder().is_some() {
+            self.entry().go_on();
+        }
     }
 
-    /// Whether this CPU writes the report that ends the kernel: it has begun, and will not release the others.
+    /// How many texts were sent so far.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Whether a CPU is in the method that sends bytes.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.is_sending.load(Ordering::Relaxed)
+    }
+
+    /// Whether this CPU writes the report that ends the kernel.
     fn is_ending(&self) -> bool {
-        self.begun.load(Ordering::Relaxed) > 0 && self.rendezvous.is_held_by(self.platform.cpu())
+        self.ladder.has_begun() && self.ladder.writer() == owner()
     }
 
     /// A writer for a report: takes no lock, because the holder may never release it. Ends an unfinished line.
@@ -195,6 +224,11 @@ impl Postmortem {
         if self.line_is_open.load(Ordering::Relaxed) {
             self.write("\n");
         }
+        self.same_line()
+    }
+
+    /// The same, which continues an unfinished line.
+    pub(crate) const fn same_line(&'static self) -> Out {
         Out(self)
     }
 
@@ -205,12 +239,13 @@ impl Postmortem {
 
     /// Whether the watchdog watches this CPU: it has ticked.
     pub fn is_watched(&self) -> bool {
-        self.per_cpu(self.platform.cpu()).ticks.have_begun()
+        let number = self.number(self.entry());
+        number.is_some_and(|number| self.per_cpu(number).ticks.have_begun())
     }
 
     /// Keeps what the hardware says of a machine check of this CPU, for the report.
     pub fn note_machine_check(&self, error: MachineCheck) {
-        self.per_cpu(self.platform.cpu()).machine_check.note(error);
+        self.machine_check(self.number(self.entry())).note(error);
     }
 
     /// The stacks of this kernel.
@@ -220,17 +255,77 @@ impl Postmortem {
 
     /// What happened on this CPU, in words.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
-        self.words_of(self.platform.cpu(), frame)
+        self.words_of(self.number(self.entry()), frame)
     }
 
-    /// What happened on the CPU with this number, in words.
-    pub(crate) fn words_of<'a>(&'a self, cpu: usize, frame: &'a TrapFrame) -> Words<'a> {
-        Words::new(self.platform, &self.per_cpu(cpu).machine_check, frame)
+    /// What happened on the CPU with this number, if that is known, in words.
+    pub(crate) fn words_of<'a>(&'a self, cpu: Option<usize>, frame: &'a TrapFrame) -> Words<'a> {
+        Words::new(self.platform, self.machine_check(cpu), frame)
+    }
+
+    /// The last machine check of the CPU with this number, if that is known.
+    pub(crate) fn machine_check(&self, cpu: Option<usize>) -> &LastMachineCheck {
+        let cpu = cpu.map_or(&NO_CPU, |cpu| self.per_cpu(cpu));
+        &cpu.machine_check
+    }
+
+    /// Notes the number that [`Platform::cpu`] returns on this CPU, so that a report need not call it. To be called on each CPU once it
+    /// has its number. A report of a CPU that has not called this, ticked, or reported before, has one line more.
+    pub fn know_cpu(&self) {
+        self.number(self.entry());
+    }
+
+    /// The reports of this CPU. Calls nothing of the kernel's.
+    pub(crate) fn entry(&self) -> &Entry {
+        let owner = owner();
+        let entries = || self.per_cpu.iter().map(|it| &it.entry);
+        let own = entries().find(|it| it.is_of(owner));
+        let own = own.or_else(|| entries().find(|it| it.take(owner)));
+        // There are more CPUs than the kernel said. They share one.
+        own.unwrap_or(&NO_CPU.entry)
+    }
+
+    /// The reports of the CPU with this hardware number, plus one.
+    pub(crate) fn entry_of(&self, owner: u64) -> Option<&Entry> {
+        let mut entries = self.per_cpu.iter().map(|it| &it.entry);
+        entries.find(|it| owner != 0 && it.is_of(owner))
+    }
+
+    /// The reports of the CPU with this number, if the number is known.
+    pub(crate) fn entry_of_number(&self, number: usize) -> Option<&Entry> {
+        let mut entries = self.per_cpu.iter().map(|it| &it.entry);
+        entries.find(|it| it.number() == Some(number))
+    }
+
+    /// The number of this CPU, whose reports are `entry`, if nothing has to be asked for that.
+    pub(crate) fn known_number(&self, entry: &Entry) -> Option<usize> {
+        match self.per_cpu {
+            [_] => Some(0),
+            _ => entry.number(),
+        }
+    }
+
+    /// The same. If the number is not known yet, asks the kernel. `None` if the kernel does not know it either.
+    pub(crate) fn number(&self, entry: &Entry) -> Option<usize> {
+        self.known_number(entry).or_else(|| {
+            let number = self.platform.cpu();
+            let is_valid = number < self.per_cpu.len();
+            is_valid.then(|| {
+                entry.learn(number);
+                number
+            })
+        })
     }
 
     /// The numbers of all CPUs that are online.
     pub(crate) fn online(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.per_cpu.len()).filter(|cpu| self.platform.is_online(*cpu))
+    }
+
+    /// The same without this one.
+    pub(crate) fn online_besides(&self, this: usize) -> impl Iterator<Item = usize> + '_ {
+        let others = (0..self.per_cpu.len()).filter(move |cpu| *cpu != this);
+        others.filter(|cpu| self.platform.is_online(*cpu))
     }
 
     /// The same, and this one, which may be too early to be online.
@@ -245,8 +340,14 @@ impl Postmortem {
 
     /// The data of the CPU with this number.
     pub(crate) fn per_cpu(&self, cpu: usize) -> &PerCpu {
-        /// For a number that `Platform` has promised not to use, because a report must not panic.
-        static NO_CPU: PerCpu = PerCpu::new();
         self.per_cpu.get(cpu).unwrap_or(&NO_CPU)
     }
+}
+
+/// For a CPU that the kernel does not know, because a report must not panic.
+static NO_CPU: PerCpu = PerCpu::new();
+
+/// The hardware number of this CPU, plus one.
+pub(crate) fn owner() -> u64 {
+    u64::from(cpu::hardware_number()).wrapping_add(1)
 }

@@ -86,7 +86,7 @@ impl Report {
                 Other::Failed(cause) => {
                     let first = FirstLine {
                         postmortem: self.postmortem,
-                        cpu,
+                        cpu: Some(cpu),
                         cause,
                     };
                     let registers = cause.registers(held);
@@ -122,7 +122,9 @@ impl Report {
         let platform = self.postmortem.platform;
         let tasks = || (0..platform.tasks()).filter(|task| platform.task(*task).is_some());
         writeln!(out, "{} tasks", tasks().count())?;
-        let cpu = platform.cpu();
+        // No CPU has the number `usize::MAX`.
+        let cpu = self.postmortem.number(self.postmortem.entry());
+        let cpu = cpu.unwrap_or(usize::MAX);
         let current = platform.current_task(cpu);
         for number in tasks() {
             if number == current {
@@ -154,9 +156,9 @@ impl Report {
 
     /// Writes every task that keeps the current one of this CPU waiting: the one that blocks it, the one that blocks that, and
     /// so on.
-    pub(crate) fn write_blockers(&self, out: &mut dyn Write) -> fmt::Result {
+    pub(crate) fn write_blockers(&self, out: &mut dyn Write, held: &Held<'_>) -> fmt::Result {
         let platform = self.postmortem.platform;
-        let this = platform.current_task(platform.cpu());
+        let this = platform.current_task(held.cpu());
         let next = |task: &usize| platform.task(*task)?.blocked_by;
         // In a deadlock they wait in a circle.
         let blockers = core::iter::successors(next(&this), next).take(platform.tasks());

@@ -1,6 +1,6 @@
 //! The subject of a report: the CPU that it is about, and what that was doing.
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 use crate::arch::{Registers, TrapFrame};
 use crate::cause::Cause;
@@ -72,33 +72,63 @@ impl Cpus for Known<'_, '_> {
 /// As text, the first line of a report, without its newline.
 pub(crate) struct FirstLine<'a> {
     pub postmortem: &'a Postmortem,
-    /// The CPU that met the cause.
-    pub cpu: usize,
+    /// The CPU that met the cause, if its number is known.
+    pub cpu: Option<usize>,
     pub cause: &'a Cause<'a>,
 }
 
-impl fmt::Display for FirstLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cpu = self.cpu;
+impl FirstLine<'_> {
+    /// Writes the beginning of the line: what happened, and where. Calls nothing of the kernel's but `out`.
+    pub(crate) fn write_head(&self, out: &mut dyn Write) -> fmt::Result {
         let (what, frame) = match self.cause {
             Cause::Panic(info, _) => {
-                f.write_str("panicked")?;
-                if let Some(location) = info.location() {
-                    write!(f, " at {location}")?;
-                }
-                return write!(f, ": {}", info.message());
+                out.write_str("panicked")?;
+                return match info.location() {
+                    Some(location) => write!(out, " at {location}"),
+                    None => Ok(()),
+                };
+            }
+            Cause::Hang(hangs, _) => {
+                write!(
+                    out,
+                    "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s"
+                )?;
+                return match self.cpu {
+                    Some(cpu) => write!(out, ", cpu {cpu} says"),
+                    None => Ok(()),
+                };
             }
             Cause::Fault(frame) => ("fault", frame),
             Cause::Breakpoint(frame) => ("breakpoint", frame),
             Cause::Nmi(frame) => ("interrupted", frame),
-            Cause::Hang(hangs, _) => {
-                return write!(
-                    f,
-                    "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s, cpu {cpu} says"
-                );
-            }
         };
-        let words = self.postmortem.words_of(cpu, frame);
-        write!(f, "{what} on cpu {cpu} at {:#018x}: {words}", frame.pc())
+        out.write_str(what)?;
+        if let Some(cpu) = self.cpu {
+            write!(out, " on cpu {cpu}")?;
+        }
+        write!(out, " at {:#018x}", frame.pc())
+    }
+
+    /// Whether the beginning of the line would be another if the number of the CPU were known.
+    pub(crate) const fn lacks_cpu(&self) -> bool {
+        self.cpu.is_none() && !matches!(self.cause, Cause::Panic(..))
+    }
+
+    /// Writes the rest of the line: words of the kernel, which may fail.
+    pub(crate) fn write_tail(&self, out: &mut dyn Write) -> fmt::Result {
+        match self.cause {
+            Cause::Panic(info, _) => write!(out, ": {}", info.message()),
+            Cause::Hang(..) => Ok(()),
+            Cause::Fault(frame) | Cause::Breakpoint(frame) | Cause::Nmi(frame) => {
+                write!(out, ": {}", self.postmortem.words_of(self.cpu, frame))
+            }
+        }
+    }
+}
+
+impl fmt::Display for FirstLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_head(f)?;
+        self.write_tail(f)
     }
 }

@@ -1,6 +1,8 @@
 //! Finds CPUs that hang with interrupts masked: at every tick of its timer each CPU checks whether the timer of the next one
 //! still ticks.
 //!
+//! A report masks interrupts, too. A CPU whose report, or whose wait for another report, continues does not hang.
+//!
 //! So it needs two CPUs. A single one would need a periodic NMI, such as that of a performance counter.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +15,7 @@ pub const SECONDS: u64 = 3;
 pub struct Ticks {
     /// Ticks of this CPU so far.
     own: AtomicU64,
-    /// Ticks of the next CPU, when this one last saw them change.
+    /// Ticks of the next CPU, and steps of its reports, when this one last saw them change.
     seen: AtomicU64,
     /// Ticks of this CPU at that time.
     since: AtomicU64,
@@ -70,12 +72,14 @@ impl Watchdog {
 
     /// Notes a tick of `this` CPU, and returns the CPU that hangs, if the one that it watches does.
     ///
-    /// `cpus` are the numbers of the CPUs that are online, in order; `ticks` returns a CPU's ticks.
+    /// `cpus` are the numbers of the CPUs that are online, in order; `ticks` returns a CPU's ticks, and `steps` a number that changes
+    /// while a report of the CPU continues.
     pub fn tick<'a>(
         &self,
         this: usize,
         cpus: impl Iterator<Item = usize> + Clone,
         ticks: impl Fn(usize) -> &'a Ticks,
+        steps: impl Fn(usize) -> u64,
         ticks_per_second: u64,
     ) -> Option<usize> {
         let own = ticks(this);
@@ -87,7 +91,9 @@ impl Watchdog {
         let watched = watched.or_else(|| cpus.clone().next())?;
         let seen = ticks(watched).own.load(Ordering::Relaxed);
         // A CPU whose timer has not begun to tick is not watched.
-        if seen == 0 || seen != own.seen.swap(seen, Ordering::Relaxed) {
+        let is_watched = seen != 0;
+        let seen = seen.wrapping_add(steps(watched));
+        if !is_watched || seen != own.seen.swap(seen, Ordering::Relaxed) {
             own.since.store(now, Ordering::Relaxed);
             return None;
         }
@@ -105,6 +111,7 @@ mod tests {
     struct Machine {
         watchdog: Watchdog,
         ticks: [Ticks; 3],
+        steps: [AtomicU64; 3],
     }
 
     impl Machine {
@@ -112,13 +119,16 @@ mod tests {
             let machine = Self {
                 watchdog: Watchdog::new(),
                 ticks: [const { Ticks::new() }; 3],
+                steps: [const { AtomicU64::new(0) }; 3],
             };
             machine.watchdog.start();
             machine
         }
 
         fn tick(&self, cpu: usize) -> Option<usize> {
-            self.watchdog.tick(cpu, 0..3, |cpu| &self.ticks[cpu], RATE)
+            let ticks = |cpu: usize| &self.ticks[cpu];
+            let steps = |cpu: usize| self.steps[cpu].load(Ordering::Relaxed);
+            self.watchdog.tick(cpu, 0..3, ticks, steps, RATE)
         }
     }
 
@@ -147,6 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_whose_report_continues_is_not_judged_until_it_stops() {
+        let machine = Machine::new();
+        assert_eq!([0, 1, 2].map(|cpu| machine.tick(cpu)), [None; 3]);
+        for _ in 0..20 * RATE {
+            machine.steps[2].fetch_add(1, Ordering::Relaxed);
+            assert_eq!([0, 1].map(|cpu| machine.tick(cpu)), [None; 2]);
+        }
+        let found = (0..SECONDS * RATE + 2).map(|_| (machine.tick(0), machine.tick(1)).1);
+        assert_eq!(found.last(), Some(Some(2)));
+    }
+
+    #[test]
     fn the_last_one_watches_the_first() {
         let machine = Machine::new();
         machine.tick(0);
@@ -161,7 +183,7 @@ mod tests {
             assert_eq!(machine.tick(0), None);
             let alone = machine
                 .watchdog
-                .tick(2, 2..3, |cpu| &machine.ticks[cpu], RATE);
+                .tick(2, 2..3, |cpu| &machine.ticks[cpu], |_| 0, RATE);
             assert_eq!(alone, None);
         }
     }

@@ -52,7 +52,7 @@ impl Machine {
         let frame = UnsafeCell::new(0_u64);
         write(&frame, 1);
         self.rendezvous
-            .answer(&self.sides[cpu], NonNull::from(&frame).cast());
+            .answer(&self.sides[cpu], NonNull::from(&frame).cast(), || ());
         write(&frame, 2);
     }
 
@@ -62,10 +62,10 @@ impl Machine {
         write(&cause, 1);
         let side = &self.sides[cpu];
         self.rendezvous
-            .hold_for(cpu, side, NonNull::from(&cause).cast());
+            .hold_for(cpu, side, NonNull::from(&cause).cast(), || ());
         write(&cause, 2);
         self.look(cpu);
-        self.rendezvous.release(side);
+        self.rendezvous.release(cpu, side);
         write(&cause, 3);
     }
 
@@ -168,10 +168,10 @@ fn a_report_in_a_report_does_not_let_go() {
         let side = &machine.sides[0];
         assert!(machine.rendezvous.hold(0, side));
         assert!(machine.rendezvous.hold(0, side));
-        machine.rendezvous.release(side);
+        machine.rendezvous.release(0, side);
         assert!(machine.rendezvous.is_held_by(0));
         machine.look(0);
-        machine.rendezvous.release(side);
+        machine.rendezvous.release(0, side);
         assert!(!machine.rendezvous.is_held_by(0));
         other.join().expect("the other CPU");
     });

@@ -140,6 +140,38 @@ pub(crate) fn mask_interrupts() {
     unsafe { core::arch::asm!("msr daifset, #2", options(nomem, nostack, preserves_flags)) };
 }
 
+/// Unmasks ordinary interrupts of this CPU.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn unmask_interrupts() {
+    // SAFETY: changes only the interrupt mask. Not `nomem`: what follows may be interrupted.
+    unsafe { core::arch::asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
+}
+
+/// Whether ordinary interrupts of this CPU are masked.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn interrupts_are_masked() -> bool {
+    const IRQ: u64 = 1 << 7;
+    let daif: u64;
+    // SAFETY: only reads a register.
+    unsafe {
+        core::arch::asm!("mrs {}, daif", out(reg) daif, options(nomem, nostack, preserves_flags));
+    }
+    daif & IRQ != 0
+}
+
+/// The time by the virtual counter, if firmware has set its rate.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn time() -> Option<core::time::Duration> {
+    let (ticks, rate): (u64, u64);
+    // SAFETY: only reads registers, which EL1 and EL2 may read.
+    unsafe {
+        core::arch::asm!("mrs {}, cntvct_el0", "mrs {}, cntfrq_el0", out(reg) ticks, out(reg) rate,
+            options(nomem, nostack, preserves_flags));
+    }
+    let milliseconds = ticks.checked_div(rate / 1000)?;
+    Some(core::time::Duration::from_millis(milliseconds))
+}
+
 /// The affinity of `MPIDR_EL1`, without what is between its parts.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 pub(crate) fn hardware_number() -> u32 {

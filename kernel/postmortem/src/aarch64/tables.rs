@@ -35,14 +35,14 @@ impl<const CPUS: usize> Tables<CPUS> {
         Some(self.overflow.get(index)?.of_cpu("overflow", index))
     }
 
-    /// The CPU whose overflow stack ends at this address; 0 if there is none.
+    /// The CPU whose overflow stack ends at this address; `usize::MAX` if there is none.
     fn owner(&self, end: u64) -> usize {
         let ends_there = |cpu: &usize| self.stack(*cpu).is_some_and(|stack| stack.end() == end);
-        (0..CPUS).find(ends_there).unwrap_or(0)
+        (0..CPUS).find(ends_there).unwrap_or(usize::MAX)
     }
 
     /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
-    /// [`Self::load`], and 0 before that.
+    /// [`Self::load`], and `usize::MAX` before that.
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub fn cpu(&self) -> usize {
         let end: u64;
@@ -102,6 +102,6 @@ mod tests {
             assert_eq!(tables.owner(stack.end()), cpu);
             assert_eq!(stack.owner, crate::Owner::Cpu("overflow", cpu));
         }
-        assert_eq!(tables.owner(0), 0, "before it is loaded");
+        assert_eq!(tables.owner(0), usize::MAX, "before it is loaded");
     }
 }

@@ -183,6 +183,31 @@ pub(crate) fn halt() -> ! {
     }
 }
 
+/// Unmasks ordinary interrupts of this CPU.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn unmask_interrupts() {
+    // SAFETY: changes only the interrupt mask. Not `nomem`: what follows may be interrupted.
+    unsafe { core::arch::asm!("cpsie i", options(nostack, preserves_flags)) };
+}
+
+/// Whether ordinary interrupts of this CPU are masked.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn interrupts_are_masked() -> bool {
+    const IRQ: u32 = 1 << 7;
+    let status: u32;
+    // SAFETY: only reads a register.
+    unsafe {
+        core::arch::asm!("mrs {}, cpsr", out(reg) status, options(nomem, nostack, preserves_flags));
+    }
+    status & IRQ != 0
+}
+
+/// `None`: not every CPU has a counter that can be read.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) const fn time() -> Option<core::time::Duration> {
+    None
+}
+
 /// Masks ordinary interrupts of this CPU.
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub(crate) fn mask_interrupts() {

@@ -29,7 +29,7 @@ use unwind::{
 
 use crate::arch::{INSTRUCTION, Registers, for_walk, frames, write_known};
 use crate::code;
-use crate::cpu;
+use crate::cpu::{self, Masked};
 use crate::image::Image;
 use crate::machine::Machine;
 use crate::module::{self, Loaded, Rows};
@@ -190,6 +190,8 @@ fn once(
 
 /// The same for a report that no other CPU's report has: which has no room for that.
 fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn Write)) {
+    // A task that runs on another CPU when it goes on would be taken for another report.
+    let _masked = Masked::new();
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
         0 => report(out),

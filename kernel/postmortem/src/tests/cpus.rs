@@ -35,6 +35,15 @@ fn another_cpu_stands_still_while_it_is_looked_at() {
     });
 }
 
+/// Runs this on CPU 1.
+pub fn in_cpu1(run: impl FnOnce() + Send) {
+    let cpu1 = || {
+        CPU.set(1);
+        run();
+    };
+    thread::scope(|scope| scope.spawn(cpu1).join().expect("no panic here"));
+}
+
 #[test]
 fn a_cpu_that_does_not_answer_in_time_is_named() {
     let (machine, postmortem) = Machine::new(2, true);
@@ -59,9 +68,7 @@ fn an_nmi_that_nobody_sent_is_a_report_of_all_cpus() {
 fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
     let (machine, postmortem) = Machine::new(2, true);
     postmortem.start_watchdog();
-    CPU.set(1);
-    postmortem.tick(10);
-    CPU.set(0);
+    in_cpu1(|| postmortem.tick(10));
     assert!(!postmortem.is_watched());
     dies(|| {
         for _ in 0..100 {
@@ -90,11 +97,11 @@ fn a_machine_check_is_told_of_the_cpu_that_has_noted_it() {
         postmortem.note_machine_check(error.expect("a valid status"));
     }
     for (cpu, told) in [(0, ": bank 4, error 0x0004"), (1, ": bank 5, error 0x0005")] {
-        let text = postmortem.words_of(cpu, &frame(18)).to_string();
+        let text = postmortem.words_of(Some(cpu), &frame(18)).to_string();
         assert!(text.ends_with(told), "{text}");
         assert!(
             !postmortem
-                .words_of(cpu, &frame(3))
+                .words_of(Some(cpu), &frame(3))
                 .to_string()
                 .contains("bank")
         );

@@ -174,12 +174,10 @@ impl Machine {
             looks: Mutex::new(0),
         }));
         let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 4]));
-        (
-            machine,
-            Box::leak(Box::new(
-                Postmortem::new(machine, per_cpu).with_traces(write_trace),
-            )),
-        )
+        let postmortem = Postmortem::new(machine, per_cpu).with_traces(write_trace);
+        let postmortem: &Postmortem = Box::leak(Box::new(postmortem));
+        postmortem.know_cpu();
+        (machine, postmortem)
     }
 
     pub fn text(&self) -> String {

@@ -68,6 +68,7 @@ unsafe impl Platform for Kernel {
 
 mod cpus;
 mod dump;
+mod ladder;
 mod machine;
 mod report;
 

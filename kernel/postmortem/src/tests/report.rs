@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::machine::{CODE, CPU, FAULT, HEADER, IN_TRACE, Machine, dies, frame, lines, plan};
+use super::cpus::in_cpu1;
+use super::machine::{CODE, FAULT, HEADER, IN_TRACE, Machine, dies, frame, lines, plan};
 use crate::{PerCpu, Postmortem, Region};
 
 #[test]
@@ -114,12 +115,10 @@ fn what_another_cpu_prints_once_the_report_has_begun_is_not_kept() {
     let postmortem = Postmortem::new(machine, per_cpu).with_last_words(region);
     let postmortem: &Postmortem = Box::leak(Box::new(postmortem));
     postmortem.show_last_words();
-    CPU.set(1);
-    postmortem.write("before\n");
-    CPU.set(0);
+    postmortem.know_cpu();
+    in_cpu1(|| postmortem.write("before\n"));
     dies(|| postmortem.fault(&frame(200)));
-    CPU.set(1);
-    postmortem.write("after\n");
+    in_cpu1(|| postmortem.write("after\n"));
     let before = machine.text();
     assert!(before.ends_with("\nafter\n"), "it is printed: {before}");
     postmortem.show_last_words();

@@ -125,6 +125,33 @@ pub(crate) fn mask_interrupts() {
     unsafe { core::arch::asm!("cli", options(nomem, nostack)) };
 }
 
+/// Unmasks ordinary interrupts of this CPU.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn unmask_interrupts() {
+    // SAFETY: changes only the interrupt flag. Not `nomem`: what follows may be interrupted.
+    unsafe { core::arch::asm!("sti", options(nostack)) };
+}
+
+/// Whether ordinary interrupts of this CPU are masked.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn interrupts_are_masked() -> bool {
+    const INTERRUPT_FLAG: u64 = 1 << 9;
+    let flags: u64;
+    // SAFETY: only reads a register, through the stack.
+    unsafe { core::arch::asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags)) };
+    flags & INTERRUPT_FLAG == 0
+}
+
+/// The time by the time-stamp counter, whose rate is unknown: on most CPUs the time passes faster.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn time() -> Option<core::time::Duration> {
+    /// An upper bound of the counter's rate, per nanosecond.
+    const RATE: u64 = 4;
+    // SAFETY: every x86-64 CPU has the counter, and ring 0 may read it.
+    let ticks = unsafe { core::arch::x86_64::_rdtsc() };
+    Some(core::time::Duration::from_nanos(ticks / RATE))
+}
+
 /// The APIC ID.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 pub(crate) fn hardware_number() -> u32 {

@@ -78,17 +78,20 @@ impl<const CPUS: usize> Tables<CPUS> {
         stacks.nth(index)
     }
 
-    /// The CPU whose GDT is at this address; 0 if there is none.
+    /// The CPU whose GDT is at this address; `usize::MAX` if there is none.
     fn owner(&self, segments: u64) -> usize {
         let is_there = |content: &UnsafeCell<CpuTables>| {
             let offset = core::mem::offset_of!(CpuTables, segments) as u64;
             (content.get() as u64).wrapping_add(offset) == segments
         };
-        self.contents.iter().position(is_there).unwrap_or(0)
+        self.contents
+            .iter()
+            .position(is_there)
+            .unwrap_or(usize::MAX)
     }
 
     /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
-    /// [`Self::load`], and 0 before that.
+    /// [`Self::load`], and `usize::MAX` before that.
     #[cfg(target_os = "none")]
     pub fn cpu(&self) -> usize {
         let mut segments = Pointer { limit: 0, base: 0 };
@@ -304,7 +307,7 @@ mod tests {
     #[test]
     fn the_stacks_have_names_and_do_not_overlap() {
         let tables: Box<Tables<3>> = Box::new(Tables::new(&ENTRIES));
-        assert_eq!(tables.owner(0), 0, "before it is loaded");
+        assert_eq!(tables.owner(0), usize::MAX, "before it is loaded");
         let stacks: Vec<_> = (0..).map_while(|index| tables.stack(index)).collect();
         assert_eq!(stacks.len(), 3 * STACKS.len());
         for (index, stack) in stacks.iter().enumerate() {
