@@ -31,6 +31,7 @@ mod nmi;
 mod page_table;
 mod percpu;
 mod platform;
+mod sabotage;
 mod scenario;
 mod sender;
 mod stack;
@@ -61,13 +62,16 @@ extern "C" fn start_main(index: usize) -> ! {
 /// the device tree, or anything if there is none.
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::set_number(0);
-    platform::POSTMORTEM.know_cpu();
     arch::init(&HANDLERS);
     // SAFETY: `argument` is the boot loader's. The boot tables map this RAM; `protect`, which replaces them, consumes the value.
     let mut memory = unsafe { board::memory(argument) };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));
+    sabotage::choose(has);
+    if !has("anonymous") {
+        platform::POSTMORTEM.know_cpu();
+    }
     platform::show_registers(has("registers"));
     if has("markup") {
         platform::show_markup();

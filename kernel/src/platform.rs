@@ -11,14 +11,15 @@ use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Region, Stack, Task
 use crate::arch::{cpu, exit, interrupts};
 use crate::crash_screen::SCREEN;
 use crate::interrupt::Masked;
+use crate::sabotage::Sabotaged;
 use crate::verdict::Verdict;
-use crate::{board, cpus, crash_screen, frames, image, interrupt, stacks, task, wire};
+use crate::{board, cpus, crash_screen, frames, image, interrupt, sabotage, stacks, task, wire};
 
 /// Writes all reports.
-pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
+pub static POSTMORTEM: Postmortem = Postmortem::new(&Sabotaged(Kernel), &PER_CPU)
     .with_last_words(&REGION)
     .with_traces(write_trace)
-    .with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
+    .with_dump(is_dumped);
 
 static PER_CPU: [PerCpu; cpus::MAX_CPUS] = [const { PerCpu::new() }; cpus::MAX_CPUS];
 
@@ -38,6 +39,11 @@ static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
 
 /// Whether a report is followed by a dump.
 static IS_DUMPED: AtomicBool = AtomicBool::new(false);
+
+fn is_dumped() -> bool {
+    sabotage::trip("dump-wanted");
+    IS_DUMPED.load(Ordering::Relaxed)
+}
 
 /// Whether to reset the machine after a report.
 static RESETS: AtomicBool = AtomicBool::new(false);
@@ -159,6 +165,7 @@ unsafe impl Platform for Kernel {
 
 /// Writes a trace in the forms that were asked for, and then keeps it for the screen.
 fn write_trace(walk: &Walk, out: &mut dyn Write) -> fmt::Result {
+    sabotage::trip("trace");
     let gets_frames = frames::are_used();
     match (gets_frames, WIDTH.load(Ordering::Relaxed)) {
         (true, _) => frames::send_trace(walk)?,

@@ -174,6 +174,8 @@ macro_rules! scenarios {
                 "the smallest report by one call: registers and the stack's words, of which the host makes the trace";
             "no-screen": Panics, 1 cpu, screen::is_none,
                 "a panic whose report goes to a screen that is not there, after the serial line";
+            "sabotage": Panics, 1 cpu, sabotage::run,
+                "a panic whose report calls the kernel, which fails as well: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "a panic before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,

@@ -22,6 +22,7 @@ mod others;
 pub mod overflow;
 mod panic;
 mod places;
+mod sabotage;
 mod sampled;
 mod screen;
 mod tasks;
