@@ -20,6 +20,10 @@ kernel_tests! { every_and_plain:
     a_stack_that_cannot_be_read_ends_the_walk,
 }
 
+kernel_tests! { release:
+    interrupts_are_masked_while_a_report_by_one_call_is_written,
+}
+
 kernel_tests! { debug:
     registers_of_outer_levels_are_shown_when_asked_for,
     an_nmi_in_the_middle_of_a_report_does_not_break_it,
@@ -104,6 +108,14 @@ fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
         callers,
         "incomplete: the stack word at 0xffff",
     );
+}
+
+/// A task that moves to another CPU in the middle of its report would cut the report off.
+fn interrupts_are_masked_while_a_report_by_one_call_is_written(kernel: Kernel) {
+    let lines = lines(&boot(kernel, "one-call-masked").expect(0));
+    assert_eq!(lines[0], "interrupts are masked", "{kernel:?}");
+    let last = lines.last().map(String::as_str);
+    assert_eq!(last, Some("interrupts are not masked"), "{kernel:?}");
 }
 
 /// Those of the innermost level are always shown.

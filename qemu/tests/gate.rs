@@ -21,6 +21,7 @@ mod gdb;
 mod given;
 mod guide;
 mod handlers;
+mod ladder;
 mod lies;
 mod machine;
 mod machine_check;

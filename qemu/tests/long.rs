@@ -11,6 +11,7 @@ mod expectations;
 mod faults;
 mod frames;
 mod guide;
+mod ladder;
 mod lies;
 mod nmi;
 mod oracle;

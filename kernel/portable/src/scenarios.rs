@@ -172,6 +172,8 @@ macro_rules! scenarios {
                 "a report by one call, as in a kernel that declares no platform";
             "one-call-stack": Succeeds, 1 cpu, one_call::stack,
                 "the smallest report by one call: registers and the stack's words, of which the host makes the trace";
+            "one-call-masked": Succeeds, 1 cpu, one_call::masked,
+                "a report by one call, which tells whether interrupts are masked meanwhile";
             "no-screen": Panics, 1 cpu, screen::is_none,
                 "a panic whose report goes to a screen that is not there, after the serial line";
             "sabotage": Panics, 1 cpu, sabotage::run,

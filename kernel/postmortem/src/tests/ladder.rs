@@ -1,11 +1,12 @@
 //! Each call into the kernel that a report makes fails, in each way that a host can show.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::machine::frame;
+use super::cpus::in_cpu1;
+use super::machine::{CPU, frame};
 use crate::{Image, PerCpu, Platform, Postmortem, Section, Stack, Task};
 
 /// How a call fails.
@@ -15,6 +16,8 @@ enum Way {
     /// A breakpoint, from which the call returns.
     Reenters,
     NeverReturns,
+    /// Another CPU ticks meanwhile, ten times a second.
+    OtherTicks,
 }
 
 /// A kernel on the host with two CPUs, the second of which does not answer.
@@ -28,9 +31,45 @@ struct Sabotaged {
     changed: Condvar,
     has_left: AtomicBool,
     hangs: AtomicBool,
+    /// How many CPUs are online.
+    online: usize,
+    /// How often another CPU has ticked.
+    calls: AtomicUsize,
 }
 
 impl Sabotaged {
+    fn new(method: &'static str, way: Way, online: usize) -> (&'static Self, &'static Postmortem) {
+        let kernel: &Self = Box::leak(Box::new(Self {
+            method,
+            way,
+            postmortem: Mutex::default(),
+            text: Mutex::default(),
+            changed: Condvar::new(),
+            has_left: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
+            online,
+            calls: AtomicUsize::new(0),
+        }));
+        let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 2]));
+        let postmortem = Box::leak(Box::new(Postmortem::new(kernel, per_cpu)));
+        (kernel, postmortem)
+    }
+
+    /// Waits until the text contains `end`, the kernel is left, or a call does not return.
+    fn wait(&self, end: &str) -> Ended {
+        let mut text = self.text.lock().expect("no panic here");
+        let is = |flag: &AtomicBool| flag.load(Ordering::Acquire);
+        while !is(&self.has_left) && !is(&self.hangs) && !text.contains(end) {
+            // Whoever sets a flag does not hold the lock.
+            let waited = self.changed.wait_timeout(text, Duration::from_millis(100));
+            text = waited.expect("no panic here").0;
+        }
+        Ended {
+            text: text.clone(),
+            has_left: is(&self.has_left),
+        }
+    }
+
     fn call(&self, method: &str) {
         let postmortem = *self.postmortem.lock().expect("no panic here");
         let Some(postmortem) = postmortem.filter(|_| method == self.method) else {
@@ -40,6 +79,10 @@ impl Sabotaged {
             Way::Faults => postmortem.fault(&frame(100)),
             Way::Reenters => postmortem.breakpoint(&frame(50)),
             Way::NeverReturns => self.stop(&self.hangs),
+            Way::OtherTicks if self.calls.fetch_add(1, Ordering::Relaxed) < 100 => {
+                in_cpu1(|| postmortem.tick(10));
+            }
+            Way::OtherTicks => {}
         }
     }
 
@@ -52,7 +95,7 @@ impl Sabotaged {
     }
 }
 
-// SAFETY: each test has one thread, which is CPU 0; there are no stacks.
+// SAFETY: each thread is a CPU with its own number, or with none; there are no stacks.
 unsafe impl Platform for Sabotaged {
     fn write(&self, bytes: &[u8]) {
         self.call("write");
@@ -90,12 +133,12 @@ unsafe impl Platform for Sabotaged {
 
     fn cpu(&self) -> usize {
         self.call("cpu");
-        0
+        CPU.get()
     }
 
     fn is_online(&self, cpu: usize) -> bool {
         self.call("is_online");
-        cpu < 2
+        cpu < self.online
     }
 
     fn send_nmi(&self, _: usize) {
@@ -138,17 +181,7 @@ struct Ended {
 
 /// Reports a fault, and waits until the text contains `end`, the kernel is left, or a call does not return.
 fn ends(method: &'static str, way: Way, knows_cpu: bool, end: &'static str) -> Ended {
-    let kernel: &Sabotaged = Box::leak(Box::new(Sabotaged {
-        method,
-        way,
-        postmortem: Mutex::default(),
-        text: Mutex::default(),
-        changed: Condvar::new(),
-        has_left: AtomicBool::new(false),
-        hangs: AtomicBool::new(false),
-    }));
-    let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 2]));
-    let postmortem: &Postmortem = Box::leak(Box::new(Postmortem::new(kernel, per_cpu)));
+    let (kernel, postmortem) = Sabotaged::new(method, way, 2);
     thread::spawn(move || {
         if knows_cpu {
             postmortem.know_cpu();
@@ -156,16 +189,7 @@ fn ends(method: &'static str, way: Way, knows_cpu: bool, end: &'static str) -> E
         *kernel.postmortem.lock().expect("no panic here") = Some(postmortem);
         postmortem.fault(&frame(200));
     });
-    let mut text = kernel.text.lock().expect("no panic here");
-    let is = |flag: &AtomicBool| flag.load(Ordering::Acquire);
-    while !is(&kernel.has_left) && !is(&kernel.hangs) && !text.contains(end) {
-        let waited = kernel.changed.wait_timeout(text, Duration::from_secs(1));
-        text = waited.expect("no panic here").0;
-    }
-    Ended {
-        text: text.clone(),
-        has_left: is(&kernel.has_left),
-    }
+    kernel.wait(end)
 }
 
 /// No text contains this.
@@ -274,4 +298,54 @@ fn a_clock_that_stands_still_does_not_delay_the_report_for_ever() {
     let Ended { text, has_left } = ends("none", Way::Faults, true, NOTHING);
     assert!(text.contains("\ncpu 1 does not answer\n"), "{text}");
     assert!(has_left, "{text}");
+}
+
+/// Reports a fault on a CPU that the kernel has not numbered yet.
+fn fault_without_number(postmortem: &'static Postmortem) {
+    thread::spawn(move || {
+        CPU.set(usize::MAX);
+        postmortem.fault(&frame(200));
+    });
+}
+
+#[test]
+fn a_cpu_without_a_number_does_not_keep_another_one_from_its_report() {
+    let (kernel, postmortem) = Sabotaged::new("none", Way::Faults, 1);
+    fault_without_number(postmortem);
+    let line = "fault at 0x0000000000004321: interrupt 200\n";
+    let ended = kernel.wait(line);
+    assert_eq!((&*ended.text, ended.has_left), (line, false));
+    thread::spawn(|| postmortem.fault(&frame(200)));
+    let Ended { text, has_left } = kernel.wait(NOTHING);
+    let report = text.strip_prefix(line).expect("it stays");
+    assert!(report.contains("\ncpu 0, task 0, "), "{text}");
+    let first = "\nfirst failure: fault on cpu 0 at 0x0000000000004321: interrupt 200\n";
+    assert!(report.ends_with(first) && has_left, "{text}");
+}
+
+#[test]
+fn the_first_cpu_reports_before_any_has_a_number() {
+    let (kernel, postmortem) = Sabotaged::new("none", Way::Faults, 0);
+    fault_without_number(postmortem);
+    let Ended { text, has_left } = kernel.wait(NOTHING);
+    assert!(text.contains("\ncpu 0, task 0, ") && has_left, "{text}");
+}
+
+/// The report waits for a CPU that does not answer, but ticks.
+#[test]
+fn the_watchdog_does_not_judge_a_cpu_whose_report_waits() {
+    let (kernel, postmortem) = Sabotaged::new("now", Way::OtherTicks, 2);
+    thread::scope(|scope| {
+        let cpu0 = scope.spawn(|| {
+            postmortem.start_watchdog();
+            postmortem.tick(10);
+            *kernel.postmortem.lock().expect("no panic here") = Some(postmortem);
+            postmortem.breakpoint(&frame(200));
+        });
+        cpu0.join().expect("it returns");
+    });
+    assert!(kernel.calls.load(Ordering::Relaxed) > 100);
+    let text = kernel.text.lock().expect("no panic here");
+    assert!(text.starts_with("breakpoint on cpu 0 at "), "{text}");
+    assert!(!text.contains("hang on"), "{text}");
 }
