@@ -39,7 +39,9 @@ pub(super) fn keep(name: &Path, line: &CommandLine, arguments: &[OsString]) -> R
     let keep = || {
         let folder = &path::absolute(folder)?;
         if folder.exists() {
-            let is_ours = folder.join(MARK).is_file() || fs::read_dir(folder)?.next().is_none();
+            let has = |name| folder.join(name).is_file();
+            let is_empty = fs::read_dir(folder)?.next().is_none();
+            let is_ours = is_empty || has(MARK) || has(KEPT_ARGUMENTS);
             ensure!(
                 is_ours,
                 "it has files that no link has kept: name an empty folder"
