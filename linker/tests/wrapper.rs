@@ -24,10 +24,10 @@ fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {
         .args([
             "-flavor",
             "gnu",
-            "-T",
-            "image.ld",
             "-L",
             &scripts(),
+            "-T",
+            "image.ld",
             "-o",
             "image",
         ])

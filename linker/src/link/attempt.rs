@@ -39,8 +39,11 @@ struct Attempt {
 }
 
 /// Links with a place for the tables: that of the linker scripts, or one after all code.
-pub(super) fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
-    let inputs = inputs::find(&line.linker)?;
+pub(super) fn link_and_fill(
+    line: &CommandLine,
+    linker: &Linker,
+    inputs: &Found,
+) -> Result<ExitCode> {
     // A library that the linker looks for may have `.debug_frame`, which would be stripped unseen.
     let may_strip = inputs.names_libraries && Strip::of(&line.linker) == Strip::Debug;
     let mut attempt = Attempt {
@@ -51,7 +54,7 @@ pub(super) fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitC
     // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
     // library that is not among the inputs.
     for _ in 0..5 {
-        match link(line, linker, &inputs, attempt)? {
+        match link(line, linker, inputs, attempt)? {
             Linked::Done(code) => return Ok(code),
             Linked::Again(other) => attempt = other,
         }
@@ -68,7 +71,8 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         keeps_debug,
     } = attempt;
     let output = line.output.as_path();
-    let image = Temporary::named(output, "image");
+    let is_placed = after.is_some();
+    let image = Temporary::absent(output, "image")?;
     let place = match &after {
         Some(after) => Some(Temporary::beside(
             output,
@@ -101,7 +105,13 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     }
     if !first.status.success() {
         first.show(None);
-        return Ok(failed(&first, after.is_some()));
+        return Ok(failed(&first, is_placed));
+    }
+    // As with `--target-help` after the inputs.
+    if !image.path().exists() {
+        first.show(None);
+        first.pass_on();
+        return Ok(Linked::Done(exit_code(first.status)));
     }
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
@@ -119,10 +129,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
             || fill(&plan, &tables, needed, &image, &first),
         );
         checked?;
-        return match filled? {
-            None => finish(line, &tables, image).map(Linked::Done),
-            Some(refused) => Ok(failed(&refused, after.is_some())),
-        };
+        return end(line, &tables, image, &filled?.unwrap_or(first), is_placed);
     }
     let source = Source::of(&linked)?;
     drop(data);
@@ -132,7 +139,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     let second = second?;
     second.show(Some(&first));
     if !second.status.success() {
-        return Ok(failed(&second, after.is_some()));
+        return Ok(failed(&second, is_placed));
     }
     checked?;
     let data = Mapped::open(image.path())?;
@@ -151,14 +158,28 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     }
     unmoved?;
     drop(data);
-    match fill(&plan, &tables, needed, &image, &second)? {
-        None => finish(line, &tables, image).map(Linked::Done),
-        Some(refused) => Ok(failed(&refused, after.is_some())),
+    let last = fill(&plan, &tables, needed, &image, &second)?.unwrap_or(second);
+    end(line, &tables, image, &last, is_placed)
+}
+
+/// Ends a link whose last run of the linker was this one.
+fn end(
+    line: &CommandLine,
+    tables: &Tables,
+    image: Temporary,
+    last: &Outcome,
+    is_placed: bool,
+) -> Result<Linked> {
+    if !last.status.success() {
+        return Ok(failed(last, is_placed));
     }
+    let code = finish(line, tables, image)?;
+    last.pass_on();
+    Ok(Linked::Done(code))
 }
 
 /// Writes the tables into the image that they were checked against. If the link strips, writes them into the stripped image, which must load
-/// the same bytes. Returns the run of the linker for the stripped image if that failed. `last` is the run before.
+/// the same bytes. Returns the run of the linker for the stripped image, which may have failed. `last` is the run before.
 fn fill(
     plan: &Plan<'_>,
     tables: &Tables,
@@ -166,6 +187,7 @@ fn fill(
     image: &Temporary,
     last: &Outcome,
 ) -> Result<Option<Outcome>> {
+    let mut stripped = None;
     if !plan.is_final(&Image::parse(&Mapped::open(image.path())?)?) {
         // Linkers write to the same name in each link, because that name may come into a map file.
         let checked = Temporary::named(&plan.line.output, "full");
@@ -176,8 +198,9 @@ fn fill(
         if !outcome.status.success() {
             return Ok(Some(outcome));
         }
-        let (checked, stripped) = (Mapped::open(checked.path())?, Mapped::open(image.path())?);
-        loaded::check_same(&Image::parse(&checked)?, &Image::parse(&stripped)?)?;
+        stripped = Some(outcome);
+        let (checked, image) = (Mapped::open(checked.path())?, Mapped::open(image.path())?);
+        loaded::check_same(&Image::parse(&checked)?, &Image::parse(&image)?)?;
     }
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
@@ -186,7 +209,7 @@ fn fill(
     // Unmap the file before it is written to.
     drop(data);
     tables.write(image.path(), &patches)?;
-    Ok(None)
+    Ok(stripped)
 }
 
 /// The tables for what was linked, for which it has a place.
@@ -213,6 +236,7 @@ fn failed(outcome: &Outcome, is_placed: bool) -> Linked {
     if is_placed && script::is_refused(&outcome.messages) {
         eprintln!("sframe-link: note: {NAME_REGION}");
     }
+    outcome.pass_on();
     Linked::Done(exit_code(outcome.status))
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::temporary::Temporary;
 use crate::whole;
 
 /// The file that an argument names; `next` is the argument after it.
@@ -20,24 +21,66 @@ pub(super) fn file(argument: &OsStr, next: Option<&OsStr>) -> Option<PathBuf> {
     }
 }
 
-/// Replaces the temporary name of the image, for which the linker has written the dependencies, by the final one. It only has
-/// more at its end, whose characters are written as they are.
-pub(super) fn rename(dependencies: &Path, temporary: &Path, name: &Path) -> Result<()> {
-    let more = temporary
-        .as_os_str()
-        .as_bytes()
-        .strip_prefix(name.as_os_str().as_bytes());
-    let Some(more) = more else {
-        return Ok(());
-    };
+/// Replaces the temporary name of the image, for which the linker has written the dependencies, by the final one, and removes the files that
+/// the link has made for the linker, which are gone.
+pub(super) fn correct(dependencies: &Path, temporary: &Path, name: &Path) -> Result<()> {
     let text = std::fs::read(dependencies)
         .with_context(|| format!("cannot read {}", dependencies.display()))?;
+    let (temporary, name) = (
+        temporary.as_os_str().as_bytes(),
+        name.as_os_str().as_bytes(),
+    );
+    // The temporary name only has more at its end, whose characters are written as they are.
+    let more = temporary.strip_prefix(name).unwrap_or_default();
+    whole::write(dependencies, &corrected(&text, more))
+}
+
+/// `more` is what the target has at its end. Linkers write one file a line: the first line has the target, and each file is a target of its own
+/// below, so that make does not miss it.
+fn corrected(text: &[u8], more: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = Vec::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let words = line.trim_ascii();
+        let continued = words.strip_suffix(b"\\").map(<[u8]>::trim_ascii_end);
+        let file = continued.or(words.strip_suffix(b":")).unwrap_or(words);
+        if !Temporary::is_input(file) {
+            lines.push(line);
+            continue;
+        }
+        // The line before the last one of a list must not be continued. No file follows a target of its own but an empty line.
+        if continued.is_none()
+            && let Some(before) = lines.last_mut()
+            && let Some(before_it) = before.trim_ascii_end().strip_suffix(b"\\")
+        {
+            *before = before_it.trim_ascii_end();
+            lines.push(b"\n");
+        }
+    }
+    let text = lines.concat();
     let target = [more, b":"].concat();
-    let Some(at) = text.windows(target.len()).position(|part| part == target) else {
-        return Ok(());
-    };
-    whole::write(
-        dependencies,
-        &[&text[..at], &text[at + more.len()..]].concat(),
-    )
+    match text.windows(target.len()).position(|part| part == target) {
+        Some(at) => [&text[..at], &text[at + more.len()..]].concat(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_gone_are_no_dependencies() {
+        let mark = "image.sframe-link";
+        let lld = format!(
+            "{mark}.image: \\\n  {mark}.ld \\\n  a.o \\\n  {mark}.o\n\n{mark}.ld:\n\na.o:\n\n{mark}.o:\n"
+        );
+        let found = corrected(lld.as_bytes(), b".sframe-link.image");
+        let found = String::from_utf8(found).unwrap();
+        assert_eq!(found, "image: \\\n  a.o\n\n\na.o:\n\n");
+        let first = format!("x: \\\n  a.o \\\n  my\\ {mark}.o \\\n  b.o\n");
+        let found = corrected(first.as_bytes(), b"");
+        assert_eq!(found, b"x: \\\n  a.o \\\n  b.o\n");
+        let other = b"x: \\\n  a.o \\\n  image.o\n";
+        assert_eq!(corrected(other, b""), other);
+    }
 }

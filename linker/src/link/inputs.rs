@@ -33,6 +33,8 @@ pub(super) struct Inputs {
 pub(super) struct Found {
     /// Those with a table, which are few, and the files that they are in.
     with_table: Vec<(PathBuf, Vec<u8>)>,
+    /// There is one.
+    has_objects: bool,
     /// One has `.debug_frame`.
     pub(super) has_debug_frame: bool,
     /// One has debug information.
@@ -66,6 +68,11 @@ pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
 }
 
 impl Found {
+    /// Whether there is anything to link.
+    pub(super) fn is_any(&self) -> bool {
+        self.has_objects || self.names_libraries
+    }
+
     /// Whether there is little to link, in a link with or without debug information.
     pub(super) fn are_little(&self, with_debug: bool) -> bool {
         self.loaded <= LITTLE && !(with_debug && (self.has_debug || self.names_libraries))
@@ -78,6 +85,7 @@ impl Found {
         if file.kind() != ObjectKind::Relocatable {
             return;
         }
+        self.has_objects = true;
         let architecture = || Architecture::of(file.architecture(), !file.is_little_endian());
         self.architecture = self.architecture.or_else(architecture);
         let mut has_table = false;

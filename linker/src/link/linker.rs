@@ -35,6 +35,8 @@ enum Driver {
 pub struct Outcome {
     /// The linker's own exit status.
     pub status: ExitStatus,
+    /// Its output on standard output.
+    pub output: Vec<u8>,
     /// Its output on standard error.
     pub messages: Vec<u8>,
 }
@@ -80,7 +82,7 @@ impl Linker {
         self.driver == Driver::Lld
     }
 
-    /// Runs a link. Standard output is passed through, standard error is captured.
+    /// Runs a link, and captures its output.
     ///
     /// # Errors
     /// The linker cannot be started.
@@ -110,18 +112,24 @@ impl Linker {
             None
         };
         let result = command
-            .stdout(std::process::Stdio::inherit())
             .output()
             .with_context(|| format!("cannot run the linker {}", self.path.display()))?;
         drop(response);
         Ok(Outcome {
             status: result.status,
+            output: result.stdout,
             messages: result.stderr,
         })
     }
 }
 
 impl Outcome {
+    /// Prints what a linker writes about the image, such as `--print-memory-usage`: only the last link's is true of it.
+    pub fn pass_on(&self) {
+        // If standard output is closed, nobody reads it.
+        let _ = std::io::stdout().lock().write_all(&self.output);
+    }
+
     /// Prints the linker's messages, except those that `earlier` has printed.
     pub fn show(&self, earlier: Option<&Self>) {
         let shown: Vec<&[u8]> = earlier.map_or(Vec::new(), |outcome| lines(&outcome.messages));

@@ -75,9 +75,17 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     if !line.makes_image || !wanted || is_device {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;
         outcome.show(None);
+        outcome.pass_on();
         return Ok(exit_code(outcome.status));
     }
-    let result = attempt::link_and_fill(&line, &linker)
+    let inputs = inputs::find(&line.linker);
+    if inputs.as_ref().is_ok_and(|inputs| !inputs.is_any())
+        && let Some(code) = question(&line, &linker)?
+    {
+        return Ok(code);
+    }
+    let result = inputs
+        .and_then(|inputs| attempt::link_and_fill(&line, &linker, &inputs))
         .with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
         // The last image must not be taken for this one. An error only means that there is none.
@@ -86,10 +94,25 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     result
 }
 
+/// Runs the linker on arguments that name nothing to link. `None` if they want an image all the same, as a script can name inputs, or if the
+/// linker refuses them; then nothing is shown.
+fn question(line: &CommandLine, linker: &Linker) -> Result<Option<ExitCode>> {
+    let image = Temporary::absent(&line.output, "image")?;
+    let output = ["-o".into(), image.path().into()];
+    let arguments = [line.linker.as_slice(), output.as_slice()].concat();
+    let outcome = linker.run(&arguments, line.long, &line.output)?;
+    let is_answer = outcome.status.success() && !image.path().exists();
+    Ok(is_answer.then(|| {
+        outcome.show(None);
+        outcome.pass_on();
+        exit_code(outcome.status)
+    }))
+}
+
 fn finish(line: &CommandLine, tables: &Tables, image: Temporary) -> Result<ExitCode> {
     tell(tables, &line.options)?;
     if let Some(path) = &line.dependencies {
-        dependencies::rename(path, image.path(), &line.output)?;
+        dependencies::correct(path, image.path(), &line.output)?;
     }
     image.rename(&line.output)?;
     Ok(ExitCode::SUCCESS)

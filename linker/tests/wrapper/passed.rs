@@ -25,6 +25,81 @@ fn what_the_linker_says_is_passed_on() {
     assert!(stdout(&version).starts_with("LLD "), "{}", stdout(&version));
 }
 
+/// As a compiler or a configuration script asks: there is nothing to link, and an image of another link stays.
+#[test]
+fn questions_are_answered_by_the_linker_and_remove_no_image() {
+    let (folder, object) = assembled("questions", CALLS);
+    let ld = crate::common::tool("ld", "binutils");
+    let ld = Path::new(ld.get_program());
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = crate::common::sframe_link();
+        let linker = format!("--sframe-linker={}", ld.display());
+        command.current_dir(&folder).arg(linker).args(arguments);
+        command.output().unwrap()
+    };
+    // With room for tables, which the next link begins with.
+    let scripts = scripts();
+    let linked = run(&["-L", &scripts, "-T", "image.ld", &object]);
+    assert!(linked.status.success(), "{}", stderr(&linked));
+    let image = fs::read(folder.join("a.out")).unwrap();
+    let answer = |arguments: &[&str]| {
+        let mut alone = Command::new(ld);
+        succeed(alone.current_dir(&folder).args(arguments))
+    };
+    for question in [
+        &["--verbose"][..],
+        &["-m", "elf_x86_64", "-V"],
+        &["-m", "elf_x86_64", "--verbose"],
+        &["-L", &scripts, "-T", "image.ld", "--verbose"],
+        &["--print-output-format"],
+    ] {
+        let output = run(question);
+        assert!(output.status.success(), "{question:?}");
+        assert_eq!(stdout(&output), stdout(&answer(question)), "{question:?}");
+        assert_eq!(stderr(&output), "", "{question:?}");
+        let after = fs::read(folder.join("a.out")).expect("the image is there");
+        assert!(after == image, "{question:?}");
+    }
+    // Not if there is something to link.
+    let output = run(&[&object, "--target-help"]);
+    assert_eq!(stdout(&output), stdout(&answer(&["--target-help"])));
+    assert!(output.status.success() && folder.join("a.out").exists());
+}
+
+/// A script can name what is linked.
+#[test]
+fn a_link_whose_script_names_its_inputs_is_no_question() {
+    let (folder, object) = assembled("inputs_in_a_script", CALLS);
+    let script = format!("{SCRIPT}\nINPUT({object})\n");
+    let output = link(&folder, &script, &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(sframe(&["check"], &folder.join("image")).status.success());
+}
+
+/// Each link has a standard output; only the last one's is true of the image.
+#[test]
+fn standard_output_is_that_of_the_last_link() {
+    let (folder, object) = assembled("standard_output", CALLS);
+    let ld = crate::common::tool("ld", "binutils");
+    let ld = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
+    for arguments in [
+        &["--print-map"][..],
+        &[&ld, "--print-memory-usage"],
+        &[&ld, "-s", "--print-memory-usage"],
+    ] {
+        let _ = fs::remove_file(folder.join("image"));
+        // The second time, there is one link less.
+        let outputs = [(); 2].map(|()| {
+            let output = link(&folder, SCRIPT, &[arguments, &[&object]].concat());
+            assert!(output.status.success(), "{}", stderr(&output));
+            stdout(&output)
+        });
+        assert!(!outputs[0].is_empty(), "{arguments:?}");
+        assert_eq!(outputs[0], outputs[1], "{arguments:?}");
+    }
+}
+
 #[test]
 fn arguments_may_come_in_a_response_file() {
     let (folder, object) = assembled("response_file", CALLS);
