@@ -14,8 +14,8 @@ use super::plan::{Needed, Plan};
 use super::strip::Strip;
 use super::tables::Tables;
 use super::temporary::Temporary;
+use super::unmoved::First;
 use super::{exit_code, finish, inputs, loaded, script};
-use crate::cfi::Source;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
 
@@ -131,7 +131,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         checked?;
         return end(line, &tables, image, &filled?.unwrap_or(first), is_placed);
     }
-    let source = Source::of(&linked)?;
+    let code = First::of(&linked)?;
     drop(data);
 
     // The content does not depend on the address, so it is checked while the linker runs.
@@ -151,7 +151,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
             keeps_debug: true,
         }));
     }
-    let unmoved = tables.check_unmoved(&linked, &source);
+    let unmoved = tables.check_unmoved(&linked, &code);
     // A section that no script names may have another place when the tables have a size. Tables can be made of what came of that.
     if unmoved.is_err() && after.is_some() && room.is_none() {
         return again(after, Some(needed));

@@ -1,5 +1,4 @@
-//! Checks of the tables: that the second link has everything where the first had it, that they are what was to be written, and that
-//! they say the same as what they were made from.
+//! Checks of the tables: that they are what was to be written, and that they say the same as what they were made from.
 
 use anyhow::{Context, Result, bail, ensure};
 use object::Object;
@@ -8,81 +7,17 @@ use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
 use super::tables::Tables;
-use crate::cfi::{Frames, Source};
 use crate::image::Image;
 use crate::parallel::both;
 use crate::sframe::compare;
-use crate::symbols::{self, Coverage, Symbols, printable};
+use crate::symbols::{self, Coverage};
 use crate::unproven::Unproven;
-
-/// The advice for code that moves between the two links.
-const MOVED: &str =
-    "the linker script must have INCLUDE tables.ld after every section that holds code";
 
 /// About how many functions' names and lines are looked up in a finished image: if all were compared before, and if not.
 const SAMPLE_AGAIN: usize = 100;
 const SAMPLE_ONLY: usize = 1000;
 
 impl Tables {
-    /// Checks that the second link has everything at the same addresses as the first, which had this call frame information.
-    pub(super) fn check_unmoved(&self, image: &Image<'_>, first: &Source) -> Result<()> {
-        let (frames, symbols) = both(
-            || self.check_unmoved_frames(image, first),
-            || self.check_unmoved_symbols(image),
-        );
-        frames.and(symbols)
-    }
-
-    fn check_unmoved_frames(&self, image: &Image<'_>, first: &Source) -> Result<()> {
-        // It is read again only if it is not the same, byte for byte: references to data may differ.
-        if !self.has_rows() || Source::of(image)? == *first {
-            return Ok(());
-        }
-        let frames = Frames::of(image)?;
-        let own = self.described.iter();
-        let before = own.filter(|function| !self.merged.contains(&function.start));
-        let moved = before
-            .clone()
-            .zip(&frames.functions)
-            .find(|(before, after)| before != after);
-        if let Some((before, after)) = moved {
-            let name = self.name_of(before.start);
-            let (from, to) = (before.start, after.start);
-            ensure!(
-                from == to,
-                "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
-            );
-            bail!("the unwind information of {name} at {from:#x} differs between the two links");
-        }
-        let before = before.count();
-        ensure!(
-            before == frames.functions.len(),
-            "the second link has {} functions, the first had {before}",
-            frames.functions.len(),
-        );
-        Ok(())
-    }
-
-    fn check_unmoved_symbols(&self, image: &Image<'_>) -> Result<()> {
-        let symbols = Symbols::of(&image.file);
-        let moved = self
-            .symbols
-            .0
-            .iter()
-            .zip(&symbols.0)
-            .find(|(before, after)| before != after);
-        if let Some((before, after)) = moved {
-            bail!(
-                "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
-                printable(&before.name),
-                before.start,
-                printable(&after.name),
-                after.start,
-            );
-        }
-        Ok(())
-    }
-
     /// Compares the tables in an image, as `unwind` reads them, with what was to be written.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
         let image = Image::parse(data)?;

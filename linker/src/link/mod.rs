@@ -28,6 +28,7 @@ mod switches;
 mod tables;
 mod temporary;
 mod unloaded;
+mod unmoved;
 mod write;
 
 use std::ffi::OsString;

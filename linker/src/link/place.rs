@@ -47,6 +47,11 @@ pub(super) const SYMBOLS: TableSection = TableSection {
     end: "__symbols_end",
 };
 
+/// Whether a section of this name is a table's.
+pub(super) fn is_of_tables(name: &str) -> bool {
+    [SFRAME, SYMBOLS].iter().any(|table| table.section == name)
+}
+
 /// Checks that the linker script has a table's section, before the second link.
 pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {

@@ -63,3 +63,75 @@ fn an_image_without_eh_frame_is_refused() {
          keep the section in the linker script",
     );
 }
+
+/// Code of which neither a symbol nor call frame information tells where it is: only the code itself gives it rows.
+const UNNAMED: &str = "
+.section .more, \"ax\", %progbits
+.Lunnamed:
+ push %rbx
+ call .Lalso
+ pop %rbx
+ ret
+.Lalso:
+ sub $24, %rsp
+ add $24, %rsp
+ ret
+";
+
+/// Links [`CALLS`] with a call of [`UNNAMED`] by a script. Returns what the link has said.
+fn link_unnamed(name: &str, script: &str, switches: &[&str]) -> (PathBuf, Output) {
+    let calls = CALLS.replace("call callee", "call .Lunnamed");
+    let (folder, object) = assembled(name, &(calls + UNNAMED));
+    let object = [object.as_str()];
+    let output = link(&folder, script, &[&object, switches].concat());
+    (folder, output)
+}
+
+#[test]
+fn code_without_names_must_not_move() {
+    let tables = "INCLUDE tables.ld";
+    let more = format!("{tables}\n.more : {{ *(.more) }}");
+    let moved = SCRIPT.replace(tables, &more);
+    for switches in [&[][..], &["-s"], &["--symbols=none"]] {
+        let (folder, output) = link_unnamed("moved_section", &moved, switches);
+        let said = stderr(&output);
+        let expected = "sframe-link: error: image: section .more is at 0xffffffff80100";
+        assert!(said.contains(expected), "{switches:?}: {said}");
+        assert!(
+            said.contains(" with them: the linker script must"),
+            "{said}"
+        );
+        assert!(!folder.join("image").exists());
+    }
+    let (folder, output) = link_unnamed("unmoved_section", SCRIPT, &["-s"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let dump = stdout(&sframe(&["dump"], &folder.join("image")));
+    assert!(
+        dump.contains("pc = 0xffffffff80100007, size = 17 bytes"),
+        "{dump}"
+    );
+}
+
+#[test]
+fn code_without_names_must_not_move_in_its_section() {
+    let text = ".text : { *(.text .text.*) }";
+    let script = SCRIPT.replace(
+        text,
+        ".text : { *(.text) . += more; *(.more) . = ALIGN(256); }",
+    );
+    // The second link has an object with the room.
+    let linker = counting_linker(&folder("moved_by_linker"));
+    let moving = linker.with_file_name("moving-ld");
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *.sframe-link.o*) more=16;; *) more=0;; esac\nexec {} \"$@\" --defsym=more=$more\n",
+        linker.display()
+    );
+    fs::write(&moving, text).unwrap();
+    fs::set_permissions(&moving, fs::Permissions::from_mode(0o755)).unwrap();
+    let moving = format!("--sframe-linker={}", moving.display());
+    let (folder, output) = link_unnamed("moved_inside", &script, &[&moving, "-s"]);
+    let said = stderr(&output);
+    let expected = " differs between the two links: the linker script must have INCLUDE";
+    assert!(said.contains(expected), "{said}");
+    assert!(!folder.join("image").exists());
+}
