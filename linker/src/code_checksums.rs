@@ -32,7 +32,7 @@ impl CodeChecksums {
     pub fn of(image: &Image<'_>, symbols: &Symbols, patched: &[String]) -> Result<Self> {
         let mut others = relocated(image);
         for name in patched {
-            others.push(named(image, symbols, "--sframe-patched", name)?);
+            others.push(named(image, symbols, "--sframe-patched", name)?.0);
         }
         others.extend(borders(image));
         others.sort_unstable_by_key(|range| range.start);

@@ -10,7 +10,8 @@ use unwind::sframe::{Row, Rule};
 use crate::cfi::Frames;
 use crate::function::Function;
 use crate::image::Image;
-use crate::symbols::{Names, Symbol, Symbols};
+use crate::prove::Rows;
+use crate::symbols::{Names, Symbol, Symbols, subprograms};
 
 /// The row of a function without a caller.
 const ROW: Row = Row {
@@ -22,18 +23,26 @@ const ROW: Row = Row {
     kept: unwind::Kept::ALL,
 };
 
-/// Gives the functions with these names, and the entry if it has no rows, the row of a function without a caller.
+/// Gives the functions with these names, and the entry if it has no rows, the row of a function without a caller. `rows` are those of the
+/// image.
+/// `with_debug`: debug information counts.
 ///
 /// # Errors
-/// There is no function of a name, or several.
+/// There is no function of a name, or several; or debug information is damaged.
 pub fn declare(
     frames: &mut Frames,
     image: &Image<'_>,
+    rows: &Rows,
     symbols: &Symbols,
     names: &[String],
+    with_debug: bool,
 ) -> Result<()> {
     for name in names {
-        give(frames, named(image, symbols, "--sframe-outermost", name)?);
+        let range = match named(image, symbols, "--sframe-outermost", name)? {
+            (range, true) => range,
+            (range, false) => bounded(range, image, rows, with_debug)?,
+        };
+        give(frames, range);
     }
     // 0: a library or an object file.
     let address = Some(image.file.entry()).filter(|address| *address != 0);
@@ -47,10 +56,33 @@ pub fn declare(
             .iter()
             .any(|one| one.start < range.end && range.start < one.end());
         if !is_described {
+            let range = match entry.is_sized {
+                true => range,
+                false => bounded(range, image, rows, with_debug)?,
+            };
             give(frames, range);
         }
     }
     Ok(())
+}
+
+/// The part of a range that ends where only the next symbol does, up to the first start of a function that anything else knows. Another
+/// function may be there whose symbol was discarded, and which has a caller.
+fn bounded(
+    range: Range<u64>,
+    image: &Image<'_>,
+    rows: &Rows,
+    with_debug: bool,
+) -> Result<Range<u64>> {
+    let described = rows.start_inside(range.clone());
+    let subprograms = match with_debug {
+        true => subprograms(&image.file)?,
+        false => Vec::new(),
+    };
+    let inside =
+        (subprograms.into_iter()).filter(|start| range.start < *start && *start < range.end);
+    let end = described.into_iter().chain(inside).min();
+    Ok(range.start..end.unwrap_or(range.end))
 }
 
 /// The functions of a table that a link has declared to have no caller: one row says so of all that a symbol is for, and `frames`,
@@ -61,7 +93,13 @@ pub fn declared(table: &[Function], frames: &Frames, symbols: &Symbols) -> Vec<S
     let functions = table.iter().filter(|one| one.has_no_caller());
     let declared = functions.filter(|one| !is_there(one)).filter_map(|one| {
         let symbol = symbols.at(one.start)?;
-        (extent(symbol) == (one.start..one.end())).then(|| symbol.clone())
+        let (its, own) = (extent(symbol), one.start..one.end());
+        // The link may have known more starts of functions than the file has now.
+        let is_part = !symbol.is_sized && its.start == own.start && own.end <= its.end;
+        (its == own || is_part).then(|| Symbol {
+            size: one.size.into(),
+            ..symbol.clone()
+        })
     });
     declared.collect()
 }
@@ -78,13 +116,13 @@ pub fn repeat(frames: &mut Frames, declared: &[Symbol]) {
     declared.iter().for_each(|one| give(frames, extent(one)));
 }
 
-/// The code of the function with this name, as the file or as reports have it. `switch` gave the name.
+/// The code of the function with this name, as the file or as reports have it, and whether the file has its size. `switch` gave the name.
 pub(crate) fn named(
     image: &Image<'_>,
     symbols: &Symbols,
     switch: &str,
     name: &str,
-) -> Result<Range<u64>> {
+) -> Result<(Range<u64>, bool)> {
     let found = Symbols::with_name(&image.file, |its| {
         [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name)
     });
@@ -104,7 +142,10 @@ pub(crate) fn named(
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
         0 => bail!("{switch}={name}: that is a label in a function, not a function"),
-        size => Ok(start..start.saturating_add(size)),
+        size => {
+            let is_sized = own.is_none_or(|symbol| symbol.is_sized);
+            Ok((start..start.saturating_add(size), is_sized))
+        }
     }
 }
 

@@ -158,6 +158,104 @@ _ZN6kernel4task17hfedcba9876543210E:
     assert_eq!(names, ["_start", "kernel::task"], "{said}");
 }
 
+/// Code after a label without a size belongs to another function if anything but a symbol says so: its call frame information, a call of it,
+/// or debug information.
+#[test]
+fn of_a_label_without_a_size_other_functions_stay_as_they_are() {
+    let folder = folder("outermost_label");
+    let functions = program(
+        " call .Lcalled
+ ret
+.size first, . - first
+task:
+ mov $0x1000, %rsp
+ hlt
+.Ldescribed:
+.cfi_startproc
+ push %rbx
+.cfi_def_cfa_offset 16
+ call .Lcalled
+ pop %rbx
+.cfi_def_cfa_offset 8
+ ret
+.cfi_endproc
+more:
+ nop
+ hlt
+.Lcalled:
+ sub $24, %rsp
+ add $24, %rsp
+ ret
+",
+    );
+    crate::common::assemble(&folder, TARGET, &functions);
+    let rows = |switches: &[&str]| {
+        let (linked, said, names) = link(&folder, switches);
+        assert!(linked, "{said}");
+        let dump = stdout(&sframe(&["dump"], &folder.join("image")));
+        // Without the addresses.
+        let cfa = |cfa: &str| dump.matches(&format!("  sp+{cfa} ")).count();
+        (names, cfa("16"), cfa("32"))
+    };
+    let (_, described, called) = rows(&[]);
+    assert_eq!((described, called), (1, 1));
+    let named = ["--sframe-outermost=task", "--sframe-outermost=more"];
+    let expected = ["_start", "task", "more"].map(String::from).to_vec();
+    assert_eq!(rows(&named), (expected, described, called));
+}
+
+/// A static function without call frame information and without a symbol, which is called by a pointer only.
+#[test]
+fn of_a_label_without_a_size_functions_of_debug_information_stay_as_they_are() {
+    let folder = folder("outermost_subprogram");
+    let assembly = "
+.globl _start
+.type _start, %function
+_start:
+ call task
+ hlt
+.size _start, . - _start
+.globl task
+task:
+ mov $0x1000, %rsp
+ hlt
+";
+    crate::common::assemble(&folder, TARGET, assembly);
+    let source = "static int local(int x) { return x + 1; }\nint (*const pointer)(int) = local;\n";
+    fs::write(folder.join("local.c"), source).unwrap();
+    for (command, arguments) in [
+        (
+            "gcc",
+            &[
+                "-c",
+                "-O1",
+                "-g",
+                "-fno-asynchronous-unwind-tables",
+                "-fno-pic",
+                "local.c",
+            ][..],
+        ),
+        ("objcopy", &["--strip-symbol=local", "local.o"]),
+    ] {
+        let package = match command {
+            "gcc" => "gcc",
+            _ => "binutils",
+        };
+        let mut command = crate::common::tool(command, package);
+        crate::common::succeed(command.current_dir(&folder).args(arguments));
+    }
+    // An address of data is none of a declared function's without a symbol.
+    let (linked, said, _) = link(&folder, &["local.o", "--sframe-outermost=task"]);
+    assert!(linked, "{said}");
+    let dump = stdout(&sframe(&["dump"], &folder.join("image")));
+    let task = dump.lines().find(|line| line.ends_with("  task"));
+    // Eight bytes, and padding.
+    assert!(
+        task.is_some_and(|line| line.contains("size = 8 bytes")),
+        "{dump}"
+    );
+}
+
 /// A variable is no function, and neither is a label in one.
 #[test]
 fn what_is_no_function_cannot_be_named() {

@@ -36,7 +36,10 @@ impl Check {
                 }
             )?;
         }
-        for Symbol { start, size, name } in &self.declared {
+        for Symbol {
+            start, size, name, ..
+        } in &self.declared
+        {
             let name = Names::Short.name(name);
             writeln!(
                 out,

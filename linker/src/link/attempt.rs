@@ -49,7 +49,7 @@ pub(super) fn link_and_fill(
     let mut attempt = Attempt {
         after: (!script::has_place(&line.linker)).then(|| script::TEXT.to_owned()),
         room: None,
-        keeps_debug: line.options.needs_debug() || inputs.has_debug_frame || may_strip,
+        keeps_debug: line.options.reads_debug() || inputs.has_debug_frame || may_strip,
     };
     // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
     // library that is not among the inputs.

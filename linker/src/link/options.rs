@@ -102,6 +102,11 @@ impl Options {
         self.symbols > Some(Level::Names) || self.gsym.is_some() || self.symt.is_some()
     }
 
+    /// Whether debug information is read for anything: also for the end of a function that an option names.
+    pub(super) fn reads_debug(&self) -> bool {
+        self.needs_debug() || !self.outermost.is_empty()
+    }
+
     /// Sets an option by an argument. Returns false if the argument is none of ours.
     ///
     /// # Errors

@@ -77,7 +77,15 @@ impl Tables {
             };
             let rows = Rows::of(image, options.repair, others, &functions)?;
             let mut frames = rows.frames.clone();
-            outermost::declare(&mut frames, image, &functions, &options.outermost)?;
+            let named = &options.outermost;
+            outermost::declare(
+                &mut frames,
+                image,
+                &rows,
+                &functions,
+                named,
+                options.reads_debug(),
+            )?;
             let unproven = match options.repair {
                 true => settle(
                     image,

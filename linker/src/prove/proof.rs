@@ -56,7 +56,8 @@ pub struct Proof {
     pub handlers: BTreeMap<u64, u8>,
     /// What was made for code that had no rows.
     pub made: Made,
-    entries: BTreeSet<u64>,
+    /// Where functions start: those that symbols, call frame information, calls or addresses name.
+    pub entries: BTreeSet<u64>,
 }
 
 impl Proof {

@@ -64,6 +64,20 @@ impl Rows {
         })
     }
 
+    /// The first address in a range, after its first one, at which call frame information or the code has the start of a function.
+    #[must_use]
+    pub fn start_inside(&self, range: Range<u64>) -> Option<u64> {
+        let inside = range.start.saturating_add(1)..range.end;
+        if inside.is_empty() {
+            return None;
+        }
+        let described = self.described.iter().map(|function| function.start);
+        let described = described.filter(|start| inside.contains(start)).min();
+        let proof = self.proof.as_ref();
+        let entry = proof.and_then(|proof| proof.entries.range(inside).next().copied());
+        described.into_iter().chain(entry).min()
+    }
+
     /// The address ranges whose rows come from the proof alone.
     #[must_use]
     pub fn made(&self) -> Vec<Range<u64>> {

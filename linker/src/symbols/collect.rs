@@ -18,6 +18,8 @@ pub struct Symbol {
     pub start: u64,
     /// Bytes of code. Of assembly without `.size`, up to the next symbol or the end of the section.
     pub size: u64,
+    /// The file has the size.
+    pub is_sized: bool,
     /// The name in the object file, mangled.
     pub name: String,
 }
@@ -162,6 +164,7 @@ fn with_sizes(
             continue;
         }
         let end = code.get(section).map_or(start, |&(_, end)| end);
+        let is_sized = *size != 0;
         let size = match *size {
             0 => {
                 let next = entries.peek().map_or(end, |&(&next, _)| next);
@@ -174,6 +177,7 @@ fn with_sizes(
         symbols.push(Symbol {
             start,
             size,
+            is_sized,
             name: (*name).to_owned(),
         });
     }

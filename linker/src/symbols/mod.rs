@@ -33,6 +33,7 @@ mod records;
 mod repair;
 mod rows;
 mod short;
+mod subprograms;
 mod trace;
 
 pub use blob::Blob;
@@ -45,6 +46,7 @@ pub use lines::{Frame, Texts};
 pub use path::Paths;
 pub use printable::printable;
 pub use short::short;
+pub use subprograms::subprograms;
 
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";
