@@ -64,20 +64,62 @@ impl<'data> Sections<'data> {
     }
 }
 
-/// The folders that paths of files are relative to.
+/// The folders that paths of files are relative to, and the files whose short paths would be the same.
 ///
 /// # Errors
 /// Debug information is damaged.
 pub fn paths(dwarf: &Dwarf<Reader<'_>>) -> Result<Paths> {
-    let mut folders = BTreeSet::new();
+    let (mut folders, mut files) = (BTreeSet::new(), BTreeSet::new());
     let mut units = dwarf.units();
     while let Some(header) = units.next().context("damaged section .debug_info")? {
         let unit = dwarf.unit(header).context("damaged section .debug_info")?;
         if let Some(folder) = unit.comp_dir {
             folders.insert(folder.to_string_lossy().into_owned());
         }
+        add_files(dwarf, &unit, &mut files)?;
     }
-    Ok(Paths::new(&folders))
+    Ok(Paths::new(&folders).of_files(files.into_iter()))
+}
+
+/// Adds the paths of a unit's files, as `addr2line` puts them together.
+fn add_files(
+    dwarf: &Dwarf<Reader<'_>>,
+    unit: &gimli::Unit<Reader<'_>>,
+    files: &mut BTreeSet<String>,
+) -> Result<()> {
+    let Some(program) = &unit.line_program else {
+        return Ok(());
+    };
+    let header = program.header();
+    let text = |value| {
+        dwarf
+            .attr_string(unit, value)
+            .context("damaged section .debug_line")
+    };
+    for file in header.file_names() {
+        let mut path = unit
+            .comp_dir
+            .map(|it| it.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        if file.directory_index() != 0
+            && let Some(directory) = file.directory(header)
+        {
+            push(&mut path, &text(directory)?.to_string_lossy());
+        }
+        push(&mut path, &text(file.path_name())?.to_string_lossy());
+        files.insert(path);
+    }
+    Ok(())
+}
+
+/// Adds a part to a path; an absolute one replaces it.
+fn push(path: &mut String, part: &str) {
+    if part.starts_with('/') {
+        path.clear();
+    } else if !path.is_empty() && !path.ends_with('/') {
+        path.push('/');
+    }
+    path.push_str(part);
 }
 
 /// A source frame.

@@ -1,12 +1,14 @@
 //! Paths of source files, as a report prints them: the same on every machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Makes paths relative: those in the workspace to it, those in a package to the folder that contains the package.
 #[derive(Debug, Default)]
 pub struct Paths {
     /// Folders in which compilers ran, longest first, each with a slash at the end.
     roots: Vec<String>,
+    /// Short paths that would stand for several files, which keep their whole paths.
+    shared: HashSet<String>,
 }
 
 impl Paths {
@@ -19,18 +21,46 @@ impl Paths {
             .filter(|folder| folder.len() > 1 && package(folder).is_none())
             .collect();
         roots.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
-        Self { roots }
+        Self {
+            roots,
+            shared: HashSet::new(),
+        }
+    }
+
+    /// Has no two of these files printed the same.
+    #[must_use]
+    pub fn of_files(mut self, files: impl Iterator<Item = String>) -> Self {
+        let mut first: HashMap<String, String> = HashMap::new();
+        for path in files {
+            let (path, short) = self.shortened(&path);
+            // Rust's own library is at several places, with the same files.
+            if is_standard(&path) {
+                continue;
+            }
+            if *first.entry(short.clone()).or_insert_with(|| path.clone()) != path {
+                self.shared.insert(short);
+            }
+        }
+        self
     }
 
     /// A path as it is printed: `kernel/src/main.rs`, `core/src/fmt/mod.rs`, `bitflags-2.13.2/src/lib.rs`.
     #[must_use]
     pub fn shown(&self, path: &str) -> String {
-        let path = normal(path);
-        if let Some(at) = package(&path) {
-            return path[at..].to_owned();
+        let (path, short) = self.shortened(path);
+        match self.shared.contains(&short) && !is_standard(&path) {
+            true => path,
+            false => short,
         }
-        let root = self.roots.iter().find(|root| path.starts_with(*root));
-        root.map_or_else(|| path.clone(), |root| path[root.len()..].to_owned())
+    }
+
+    /// A path without `.` and `..`, and the short one.
+    fn shortened(&self, path: &str) -> (String, String) {
+        let path = normal(path);
+        let root = || self.roots.iter().find(|root| path.starts_with(*root));
+        let at = package(&path).or_else(|| root().map(String::len));
+        let short = path[at.unwrap_or_default()..].to_owned();
+        (path, short)
     }
 }
 
@@ -59,6 +89,20 @@ fn package(path: &str) -> Option<usize> {
             return after_folders(path, at + marker.len(), skip);
         }
     }
+    standard(path).or_else(|| {
+        // Packages that `std` was built with: `/rust/deps/hashbrown-0.15.2/src/…`
+        let rest = path.strip_prefix("/rust/deps/")?;
+        Some(path.len() - rest.len())
+    })
+}
+
+/// Whether a path is one of Rust's own library.
+fn is_standard(path: &str) -> bool {
+    package(path).is_some_and(|at| standard(path) == Some(at))
+}
+
+/// The position in a path where a folder of Rust's own library starts.
+fn standard(path: &str) -> Option<usize> {
     // `/rustc/<commit>/library/core/src/…`, `…/rustlib/src/rust/library/core/src/…`
     // with `-Zbuild-std` also `library/core/src/…`
     let marker = "library/";
@@ -73,9 +117,7 @@ fn package(path: &str) -> Option<usize> {
             return Some(start);
         }
     }
-    // Packages that `std` was built with: `/rust/deps/hashbrown-0.15.2/src/…`
-    path.strip_prefix("/rust/deps/")
-        .map(|rest| path.len() - rest.len())
+    None
 }
 
 fn after_folders(path: &str, mut at: usize, count: usize) -> Option<usize> {
@@ -106,6 +148,28 @@ fn normal(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_files_are_never_printed_the_same() {
+        let folders = ["/a/kernel", "/a/driver"].map(str::to_owned);
+        let files = [
+            "/a/kernel/src/lib.rs",
+            "/a/driver/src/lib.rs",
+            "/a/driver/src/./lib.rs",
+            "/a/driver/src/port.rs",
+            "/b/registry/src/one/log-1.0.0/src/lib.rs",
+            "/b/registry/src/two/log-1.0.0/src/lib.rs",
+            "/rustc/0/library/core/src/fmt/mod.rs",
+            "/b/rustlib/src/rust/library/core/src/fmt/mod.rs",
+        ];
+        let paths = Paths::new(&folders.into_iter().collect());
+        let paths = paths.of_files(files.into_iter().map(str::to_owned));
+        let shown = files.map(|file| paths.shown(file));
+        assert_eq!(shown[..3], [files[0], files[1], files[1]]);
+        assert_eq!(shown[3], "src/port.rs");
+        assert_eq!(shown[4..6], files[4..6]);
+        assert_eq!(shown[6..], ["core/src/fmt/mod.rs"; 2]);
+    }
 
     #[test]
     fn paths_do_not_tell_where_a_machine_keeps_them() {
