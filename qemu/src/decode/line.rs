@@ -22,7 +22,7 @@ pub enum Line<'l> {
     /// interrupted.
     Frame(&'l str, Frame<'l>),
     /// A function into which a frame's code is inlined.
-    Inlined,
+    Inlined(report::Source<'l>),
     /// The address of a function that made a tail call to a frame.
     TailCall {
         /// What is before the address.
@@ -86,13 +86,20 @@ static EXACT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bRIP\b|\bPC is at\b|
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:0x([0-9a-fA-F]{1,16})|([0-9a-fA-F]{8}|[0-9a-fA-F]{16}))$"));
 
+/// The build id that a line of a report has.
+pub(crate) fn build(line: &str) -> Option<&str> {
+    let found = BUILD.captures(line)?;
+    let id = found.name("id").or(found.name("one"));
+    Some(id.map_or("", |id| id.as_str()))
+}
+
 impl<'l> Line<'l> {
     /// Parses a line.
     #[must_use]
     pub fn parse(line: &'l str) -> Self {
         match report::Line::parse(line) {
             Some((before, report::Line::Frame(frame))) => return Self::Frame(before, frame),
-            Some((_, report::Line::Inlined(_))) => return Self::Inlined,
+            Some((_, report::Line::Inlined(source))) => return Self::Inlined(source),
             Some((_, report::Line::TailCall(TailCall::Address(address)))) => {
                 return Self::TailCall {
                     before: &line[..line.len() - ADDRESS_LENGTH],
@@ -103,9 +110,8 @@ impl<'l> Line<'l> {
             Some(_) => return Self::Other,
             None => {}
         }
-        if let Some(found) = BUILD.captures(line) {
-            let id = found.name("id").or(found.name("one"));
-            return Self::Build(id.map_or("", |id| id.as_str()));
+        if let Some(id) = build(line) {
+            return Self::Build(id);
         }
         if let Some(found) = NAMED.captures(line) {
             let part = |name| found.name(name).map_or("", |part| part.as_str());
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn other_lines_of_a_report_are_known() {
         let inlined = "        inlined into core::ptr::read at core/src/ptr/mod.rs:1";
-        assert_eq!(Line::parse(inlined), Line::Inlined);
+        assert!(matches!(Line::parse(inlined), Line::Inlined(_)));
         let nameless = "12:00         reached by a tail call from 0xffffffff8012bd1f";
         let address = 0xffff_ffff_8012_bd1f;
         assert_eq!(

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use linker::symbols::short;
 use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
 use super::line::{Line, Named, begins_report};
 use super::moved::Moved;
 use super::style::Style;
-use super::symbolizer::{Answer, Symbolizer};
+use super::symbolizer::{Answer, Source, Symbolizer};
 use crate::report::{self, Frame};
 use crate::words::say;
 
@@ -19,8 +20,10 @@ pub struct Lines<'a> {
     style: Style,
     /// Of which image the frames are.
     build: Build,
-    /// The last frame was decoded, so the device's lines about inlined functions are redundant.
+    /// The last frame was decoded, so the device's lines about its outlined parts are redundant.
     after_frame: bool,
+    /// What was printed with that frame of the functions into which its code is inlined: the device's lines about these are redundant.
+    printed: Vec<Source>,
     /// The name of that frame's function, the one that has code of its own.
     function: String,
     /// Frames of another image are decoded, too.
@@ -89,6 +92,7 @@ impl<'a> Lines<'a> {
             style,
             build: Build::Unknown,
             after_frame: false,
+            printed: Vec::new(),
             function: String::new(),
             any_build: false,
             moved: Moved::default(),
@@ -121,13 +125,13 @@ impl<'a> Lines<'a> {
             _ if part != Part::Whole => Decoded::Same,
             Line::Frame(before, frame) => self.frame(before, &frame)?,
             // Other lines may be between the frame and this one.
-            Line::Inlined if self.after_frame => Decoded::Removed,
+            Line::Inlined(source) => self.inlined(&source),
             Line::TailCall { before, address } if self.after_frame => {
                 self.tail_call(before, address)
             }
             Line::Named(named) => self.named(&named)?,
             Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
-            Line::Build(_) | Line::Inlined | Line::TailCall { .. } | Line::Other => Decoded::Same,
+            Line::Build(_) | Line::TailCall { .. } | Line::Other => Decoded::Same,
         };
         Ok(match self.is_json() {
             true => Decoded::Objects(std::mem::take(&mut self.objects)),
@@ -135,11 +139,33 @@ impl<'a> Lines<'a> {
         })
     }
 
+    /// Removes the device's line about a function into which a frame's code is inlined, if it was printed with the last frame. Other lines stay:
+    /// they may be of a frame whose own line is torn.
+    fn inlined(&mut self, source: &report::Source<'_>) -> Decoded {
+        let name = short(source.name);
+        let line = source.place.map(|(_, line)| line);
+        let is_it = |printed: &Source| {
+            let printed_line = printed.place.as_ref().map(|(_, line, _)| *line);
+            let is_line = line
+                .zip(printed_line)
+                .is_none_or(|(one, other)| one == other);
+            is_line && are_of_one_function(name.bytes(), short(&printed.name).bytes())
+        };
+        match self.printed.iter().position(is_it) {
+            Some(at) => {
+                self.printed.remove(at);
+                Decoded::Removed
+            }
+            None => Decoded::Same,
+        }
+    }
+
     /// Decodes a frame of a report.
     fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Decoded> {
         if !self.is_foreign() || self.any_build {
             self.moved.learn(frame, self.symbolizer);
         }
+        self.printed.clear();
         let exact = frame.letter == 'p';
         let found = Found {
             number: frame.number.trim_start().parse().ok(),
@@ -160,6 +186,7 @@ impl<'a> Lines<'a> {
             return Ok(Decoded::Same);
         };
         self.function = answer.outermost().to_owned();
+        self.printed = answer.sources.get(1..).unwrap_or_default().to_vec();
         Ok(Decoded::Text(format!(
             "{}{}: {:#018x} {}{}{}",
             before,

@@ -161,3 +161,29 @@ fn an_image_that_grows_without_bounds_is_refused() {
     .expect(2)
     .expect_words("its compressed sections would take 65536 MiB");
 }
+
+/// The device's lines about what is inlined into a frame whose own line is torn are all that there is of it.
+#[test]
+fn what_is_inlined_into_a_torn_frame_stays() {
+    let image = image(kernel("aarch64_release"));
+    let log = boot(&image, "exception-in-handler").text();
+    let lines: Vec<&str> = log.lines().collect();
+    let is_inlined = |line: &str| line.trim_start().starts_with("inlined into ");
+    let first = lines.iter().position(|line| is_inlined(line));
+    let first = first.expect("something is inlined");
+    // The second frame that has such lines: those of the first are removed, or replaced.
+    let next = (first..lines.len()).find(|at| !is_inlined(lines[*at]));
+    let second = (next.expect("a frame")..lines.len()).find(|at| is_inlined(lines[*at]));
+    let second = second.expect("something is inlined there, too");
+    let torn = lines[second - 1].replacen(": 0x", ": 0?", 1);
+    let log = log.replacen(lines[second - 1], &torn, 1);
+    let decoded = decode(&log, &image, &[]).expect(0).text();
+    let decoded: Vec<&str> = decoded.lines().collect();
+    let at = decoded.iter().position(|line| *line == torn);
+    let at = at.expect("the torn line stays");
+    assert_eq!(decoded[at + 1], lines[second]);
+    let all = decoded
+        .iter()
+        .filter(|line| line.ends_with(lines[second].trim_start()));
+    assert_eq!(all.count(), 1, "{decoded:#?}");
+}
