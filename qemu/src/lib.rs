@@ -18,6 +18,7 @@ mod disassemble;
 pub mod dump;
 pub mod frames;
 pub mod hardware;
+mod held;
 pub mod image;
 pub mod judge;
 pub mod lines;

@@ -32,12 +32,21 @@ pub fn whole<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     Some(line[at..].trim_end())
 }
 
-/// That what follows `begin` is of this image, with this build id: the version of the format, the architecture, the build id, and where a
-/// function lies. Returns how far the image lies above the addresses that it was linked for, modulo 2^64: 0 if it has no symbols.
+/// The image that has sent something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// How far it lies above the addresses that it was linked for, modulo 2^64: 0 if it has no symbols.
+    pub moved_by: u64,
+    /// Its build id shows that it is the image at hand. Nothing else does: another build may have a function at the same address.
+    pub is_proven: bool,
+}
+
+/// That what follows `begin` is not of another image than this one, with this build id: the version of the format, the architecture, the build
+/// id, and where a function lies.
 ///
 /// # Errors
 /// What it is of instead.
-pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result<u64> {
+pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result<Origin> {
     let (shown, arch) = (image.display(), processor(image)?);
     let [version, its_arch, its_build, lies] = origin;
     if version != VERSION {
@@ -55,11 +64,15 @@ pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result
     let lies = lies.strip_prefix("0x");
     let lies = lies.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     let lies = lies.context("what the kernel has sent does not say where the image lies")?;
-    let Some(linked) = probe(image)? else {
-        return Ok(0);
+    let moved_by = match probe(image)? {
+        None => 0,
+        Some(linked) => moved_by(linked, lies).with_context(|| {
+            format!("image {shown} is not the kernel that has sent it: {PROBE} is not there in it")
+        })?,
     };
-    moved_by(linked, lies).with_context(|| {
-        format!("image {shown} is not the kernel that has sent it: {PROBE} is not there in it")
+    Ok(Origin {
+        moved_by,
+        is_proven: build == Some(its_build),
     })
 }
 

@@ -9,10 +9,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::built::image;
+use crate::support::built::{image, kernel};
 use crate::support::corrupt;
 use crate::support::each::kernel_tests;
-use crate::support::runner::run;
+use crate::support::runner::{command, run};
+use crate::support::session::Session;
 use crate::support::tiny::{self, Act};
 use gdb::{gdb_may_come_by_a_port, gdb_says_the_same, what_gdb_has_read_says_the_same};
 use monitor::{
@@ -20,10 +21,12 @@ use monitor::{
     what_cannot_be_run_is_named,
 };
 use qemu::build::Kernel;
+use qemu::decode::Symbolizer;
 use qemu::machine::{Arch, Processor};
 use sent::{
     all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent, what_is_missing_is_said,
     what_is_sent_can_be_asked_more, what_is_sent_has_its_image, what_is_sent_says_the_same,
+    what_is_sent_without_a_build_id_is_in_doubt,
 };
 use tempfile::TempDir;
 
@@ -45,6 +48,7 @@ kernel_tests! { release:
     what_is_missing_is_said,
     what_is_sent_can_be_asked_more,
     what_is_sent_says_the_same,
+    what_is_sent_without_a_build_id_is_in_doubt,
     gdb_says_the_same_of_what_is_sent,
 }
 
@@ -283,4 +287,62 @@ fn each_time_is_kept() {
     assert_eq!(names[1..], others);
     let left = fs::read_dir(folder.path().join("dumps")).expect("the folder is there");
     assert_eq!(left.count(), names.len(), "and nothing else is left there");
+}
+
+/// An image that is built anew while the machine runs, in place or as another file, has nothing to do with its memory: names and the dump are
+/// of the one that was booted.
+#[gate]
+fn an_image_that_was_built_anew_changes_nothing() {
+    let folder = folder();
+    let built = image(kernel("aarch64_debug"));
+    let name = folder.path().join("kernel");
+    let dumps = folder.path().join("dumps");
+    let mut reports = Vec::new();
+    for in_place in [true, false] {
+        fs::copy(&built, &name).expect("it can be copied");
+        let mut command = command();
+        let limits = ["--ask", "1", "--timeout", "120", "--dump"];
+        command.args(limits).arg(&dumps).arg("--image").arg(&name);
+        let mut session = Session::of(command.arg("hang-masked"));
+        session.wait_for_words("to ask it again: cargo run -- autopsy ");
+        if !in_place {
+            fs::remove_file(&name).expect("it is there");
+        }
+        let mut bytes = fs::read(&built).expect("the image is there");
+        let id = build_id(&bytes);
+        bytes[id] ^= 1;
+        fs::write(&name, bytes).expect("a file can be written");
+        session.interrupt();
+        let ran = session.end().expect(130);
+        reports.push(ran.words);
+    }
+    let kept = fs::read_dir(&dumps).expect("the folder is there");
+    let images = kept.map(|dump| dump.expect("a folder").path().join("image.elf"));
+    let images: Vec<_> = images
+        .map(|path| fs::read(path).expect("it is kept"))
+        .collect();
+    assert_eq!(images.len(), 4, "{reports:?}");
+    let booted = fs::read(&built).expect("the image is there");
+    assert!(images.iter().all(|image| *image == booted));
+}
+
+/// Nothing was asked before: the image is read only then.
+#[gate]
+fn an_image_is_that_which_was_booted_though_it_is_read_later() {
+    let folder = folder();
+    let [built, other] = ["aarch64_debug", "aarch64_release"].map(|name| image(kernel(name)));
+    let name = folder.path().join("kernel");
+    fs::copy(&built, &name).expect("it can be copied");
+    let mut command = command();
+    command.args(["--timeout", "120", "--image"]).arg(&name);
+    let mut session = Session::of(command.arg("hang-masked"));
+    session.wait_for("kernel on ");
+    fs::copy(&other, &name).expect("it can be copied");
+    session.interrupt();
+    let ran = session.end().expect(130);
+    let id = |image: &Path| {
+        let symbolizer = Symbolizer::open(image).expect("the image can be read");
+        symbolizer.build_id().expect("it has one").to_owned()
+    };
+    ran.expect_words(&format!(", build {}, ", id(&built)));
 }

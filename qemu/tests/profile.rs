@@ -1,5 +1,6 @@
 //! Profiles: call stacks at one of so many instructions, compared with what QEMU's log says of all of them.
 
+mod missed;
 mod truth;
 
 use std::collections::BTreeMap;

@@ -128,7 +128,9 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let log = String::from_utf8_lossy(&log);
     let sent = Sent::all(&log, image).with_context(|| path.to_string());
     let sent = sent.map_err(Failure::usage)?;
-    let stacks = Logged::all(&log, arch, probe).with_context(|| path.to_string())?;
+    let symbolizer = Symbolizer::open(image).map_err(Failure::usage)?;
+    let stacks = Logged::all(&log, arch, probe, symbolizer.build_id());
+    let stacks = stacks.with_context(|| path.to_string())?;
     if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
         let or = match stacks.is_empty() {
             true => ", and no stack that print_stack has written",
@@ -151,7 +153,7 @@ fn of_sent(mut sent: Vec<Sent>, image: &Path, arguments: &Autopsy) -> Result<Sta
     if (arguments.interactive || arguments.gdb.is_some())
         && let Some(mut last) = sent.pop()
     {
-        last.expect_of_image()?;
+        last.expect_begin()?;
         // Said once, before the answers, none of which is lost for it.
         let is_whole = last.check();
         if let Err(error) = &is_whole {
@@ -170,7 +172,7 @@ fn of_sent(mut sent: Vec<Sent>, image: &Path, arguments: &Autopsy) -> Result<Sta
     let outside = Outside::new(image).programs(&arguments.symbols);
     let mut checked = Ok(());
     for mut dump in sent {
-        if let Err(error) = dump.expect_of_image() {
+        if let Err(error) = dump.expect_begin() {
             checked = checked.and(Err(error));
             continue;
         }

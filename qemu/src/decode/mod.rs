@@ -21,7 +21,7 @@ mod symbolizer;
 
 pub use command::{Decode, decode};
 pub use decoder::Decoder;
-pub(crate) use line::MOVED;
+pub(crate) use line::{MOVED, build};
 pub use lines::Summary;
 pub use style::Style;
 pub use symbolizer::{Answer, Function, Source, Symbolizer};

@@ -25,17 +25,26 @@ pub struct Logged {
     size: u64,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64, if that is known.
     moved_by: Option<u64>,
+    /// A line of the log before it has the image's build id.
+    is_of_image: bool,
 }
 
 impl Logged {
-    /// All stacks in a log of an image for this architecture, which was linked to have `postmortem_read` at this address, if that is known.
+    /// All stacks in a log of an image for this architecture, which has this build id, and was linked to have `postmortem_read` at this address,
+    /// if they are known.
     ///
     /// # Errors
-    /// When one of them is damaged: a line is missing or is not whole.
-    pub fn all(log: &str, arch: Processor, probe: Option<u64>) -> Result<Vec<Self>> {
-        let mut all = Vec::new();
+    /// When one of them is damaged: a line is missing or is not whole. Or it is of another image.
+    pub fn all(
+        log: &str,
+        arch: Processor,
+        probe: Option<u64>,
+        build: Option<&str>,
+    ) -> Result<Vec<Self>> {
+        let (mut all, mut said) = (Vec::new(), None);
         let (mut before, mut lines) = ("", log.lines().map(str::trim_end).zip(1..));
         while let Some((line, number)) = lines.next() {
+            said = crate::decode::build(line).or(said);
             if line.starts_with("  rip 0x") || line.starts_with("  pc 0x") {
                 let mut rest = lines.clone().peekable();
                 let mut registers = vec![line];
@@ -51,6 +60,11 @@ impl Logged {
                     let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
                     let of_another = "a stack in the log is of another image";
+                    if let Some((said, build)) = said.zip(build)
+                        && said != build
+                    {
+                        bail!("{of_another}: its build is {said}, not {build}");
+                    }
                     let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
                     all.push(Self {
                         what: before.to_owned(),
@@ -58,6 +72,7 @@ impl Logged {
                         words,
                         size,
                         moved_by,
+                        is_of_image: said.is_some() && said == build,
                     });
                 }
             }
@@ -137,6 +152,10 @@ impl Source for Logged {
     fn moved_by(&self) -> Option<u64> {
         self.moved_by
     }
+
+    fn is_of_image(&self) -> bool {
+        self.is_of_image
+    }
 }
 
 #[cfg(test)]
@@ -148,9 +167,34 @@ stack 0x0000000000002018: 0000000000000003 0000000000000004 0000000000000005 000
 stack 0x0000000000002038: 0000000000000007\r
 end of stack 0x0000000000002040 read 0x111230\r\n";
 
+    fn all(log: &str, build: Option<&str>) -> Result<Vec<Logged>> {
+        Logged::all(log, Processor::X86_64, Some(0x10_1230), build)
+    }
+
+    #[test]
+    fn a_build_id_before_a_stack_tells_whose_it_is() {
+        let id = "5c868ddb";
+        let of = |log: &str, build| {
+            let all = all(log, build)?;
+            Ok::<_, anyhow::Error>(all.iter().map(Logged::is_of_image).collect::<Vec<_>>())
+        };
+        let report = format!("cpu 0, task main, x86_64, build {id}, tables verified\n");
+        let (named, later) = (format!("{report}{LOG}"), format!("{LOG}{report}"));
+        assert_eq!(of(&named, Some(id)).expect("it is whole"), [true]);
+        assert_eq!(of(&named, None).expect("it is whole"), [false]);
+        assert_eq!(of(LOG, Some(id)).expect("it is whole"), [false]);
+        assert_eq!(of(&later, Some(id)).expect("it is whole"), [false]);
+        let error = of(&named, Some("5c868ddc")).expect_err("it is another");
+        assert!(
+            error
+                .to_string()
+                .contains("of another image: its build is 5c868ddb")
+        );
+    }
+
     #[test]
     fn words_are_where_they_were() {
-        let all = Logged::all(LOG, Processor::X86_64, Some(0x10_1230));
+        let all = all(LOG, Some("5c868ddb"));
         let mut all = all.expect("it is whole");
         assert_eq!(all.len(), 1);
         let one = &mut all[0];
@@ -181,11 +225,11 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
             ("111230", "11123"),
         ] {
             assert!(LOG.contains(old), "{old}");
-            let all = Logged::all(&LOG.replace(old, new), Processor::X86_64, Some(0x10_1230));
+            let all = all(&LOG.replace(old, new), None);
             assert!(all.is_err(), "{old} as {new}: {all:?}");
         }
         let reports = LOG.replace("stack 0x", "others 0x");
-        let all = Logged::all(&reports, Processor::X86_64, None).expect("it has none");
+        let all = all(&reports, None).expect("it has none");
         assert!(all.is_empty());
     }
 }

@@ -175,6 +175,11 @@ impl Source for Raw {
     fn knows(&self, address: u64, bytes: u64) -> bool {
         self.memory.know(address, bytes)
     }
+
+    /// Whoever has read the registers has named the image of the machine in front of them.
+    fn is_of_image(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

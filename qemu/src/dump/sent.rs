@@ -13,7 +13,7 @@ use super::{IMAGE, Remains, SENT};
 use crate::decode::Symbolizer;
 use crate::hardware::Processor;
 use crate::image::processor;
-use crate::lines::{checked, expect_of, unpacked};
+use crate::lines::{Origin, checked, expect_of, unpacked};
 use crate::machine::{PIECE, Source};
 use crate::stub::State;
 
@@ -30,10 +30,10 @@ pub struct Sent {
     memory: Segments,
     /// How many lines are whole.
     lines: u64,
-    /// Its first line is there, and is of this image.
-    is_of_image: bool,
-    /// How far the image lies above the addresses that it was linked for, modulo 2^64.
-    moved_by: u64,
+    /// Its first line is there, and is of no other image.
+    has_begin: bool,
+    /// What that line says of it.
+    origin: Origin,
     /// What is missing, if that was noticed.
     lost: Option<String>,
 }
@@ -71,12 +71,12 @@ impl Sent {
                     all.extend(open.take().map(Self::cut_off));
                     let origin = rest.split(' ').collect::<Vec<_>>();
                     let origin = <[_; 4]>::try_from(origin).ok().with_context(damaged)?;
-                    let by = expect_of(origin, image, symbolizer.build_id())?;
+                    let origin = expect_of(origin, image, symbolizer.build_id())?;
                     let mut new = new();
-                    new.memory.move_by(by);
+                    new.memory.move_by(origin.moved_by);
                     open = Some(Self {
-                        is_of_image: true,
-                        moved_by: by,
+                        has_begin: true,
+                        origin,
                         ..new
                     });
                 }
@@ -98,12 +98,12 @@ impl Sent {
         Ok(all)
     }
 
-    /// That it is of the image that it is read with, so that names are right: its first line says that.
+    /// That its first line says what has sent it. Without a build id in that line, no list is complete.
     ///
     /// # Errors
     /// When that line is damaged or missing.
-    pub fn expect_of_image(&self) -> Result<()> {
-        match self.is_of_image {
+    pub fn expect_begin(&self) -> Result<()> {
+        match self.has_begin {
             true => Ok(()),
             false => bail!(
                 "the first line of a dump is damaged or missing, which says what ran: names could be wrong"
@@ -225,7 +225,16 @@ impl Source for Sent {
     }
 
     fn moved_by(&self) -> Option<u64> {
-        Some(self.moved_by)
+        Some(self.origin.moved_by)
+    }
+
+    fn is_of_image(&self) -> bool {
+        self.origin.is_proven
+    }
+
+    /// Its code was never sent.
+    fn has_own_code(&self) -> bool {
+        false
     }
 }
 

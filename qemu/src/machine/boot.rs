@@ -149,6 +149,9 @@ impl<'a> Boot<'a> {
                 // Nobody receives it if the boot is over.
                 let _ = ends.send(Event::Ending(ending));
             })?;
+        if let Some(witness) = self.witness {
+            witness.begins();
+        }
         if let Some(screen) = &self.screen {
             screen.announce(&monitor);
         }
@@ -166,12 +169,16 @@ impl<'a> Boot<'a> {
             monitor: &monitor,
             camera,
             going_since: self.observer.map(|_| Instant::now()),
+            missed: 0,
+            went_on: false,
             events,
             serial: Vec::new(),
             limit: self.limit.map(|limit| started + limit),
             flushed: true,
         };
-        let verdict = match run.until_it_ends(&mut child.0, out)? {
+        let ended = run.until_it_ends(&mut child.0, out)?;
+        run.tell_missed(ended.is_some());
+        let verdict = match ended {
             Some(verdict) => {
                 match self.recorded {
                     Some(recorded) => recorded.close(&monitor, &mut child.0, self.guest_limit),

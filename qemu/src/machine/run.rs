@@ -32,6 +32,10 @@ pub(super) struct Run<'b> {
     pub(super) limit: Option<Instant>,
     /// Since when it has run without a stop, if somebody looks at it.
     pub(super) going_since: Option<Instant>,
+    /// Looks that have failed since the last one that did not.
+    pub(super) missed: u32,
+    /// The machine has written since the first of these.
+    pub(super) went_on: bool,
     /// All that was written was passed on.
     pub(super) flushed: bool,
 }
@@ -57,6 +61,7 @@ impl Run<'_> {
                     out.write_all(&chunk)
                         .context("cannot pass on the serial line")?;
                     self.flushed = false;
+                    self.went_on = true;
                     if let Some(camera) = self.camera.take_if(|it| it.is_due(&self.serial)) {
                         camera.take(self.monitor)?;
                     }
@@ -132,11 +137,29 @@ impl Run<'_> {
             return;
         };
         let begun = Instant::now();
-        // A machine that does not answer has ended, which the serial line reports.
         let looked = self.asker.stop();
         let looked = looked.and_then(|mut stopped| observer.look(&mut stopped, begun - since));
         self.go_on(begun);
-        self.going_since = looked.is_ok().then(Instant::now);
+        match looked {
+            Ok(()) => self.tell_missed(true),
+            // Perhaps it has ended, which the serial line reports.
+            Err(_) => {
+                self.went_on &= self.missed > 0;
+                self.missed += 1;
+            }
+        }
+        self.going_since = Some(Instant::now());
+    }
+
+    /// Tells whoever looks how many looks have failed, if the machine ran on after the first of them: `it_runs`, or it has written.
+    pub(super) fn tell_missed(&mut self, it_runs: bool) {
+        let missed = std::mem::take(&mut self.missed);
+        if let Some(observer) = self.boot.observer
+            && missed > 0
+            && (it_runs || self.went_on)
+        {
+            observer.missed(missed);
+        }
     }
 
     /// Lets it go on after it was stopped at this time, which is none of the time that it has.

@@ -40,4 +40,14 @@ pub trait Source: Debug {
     fn moved_by(&self) -> Option<u64> {
         None
     }
+
+    /// Whether this has said which build it is of, and that is the image's.
+    fn is_of_image(&self) -> bool {
+        false
+    }
+
+    /// Whether its code is the machine's, not a copy of the image's.
+    fn has_own_code(&self) -> bool {
+        true
+    }
 }

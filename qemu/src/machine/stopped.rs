@@ -15,6 +15,9 @@ use crate::stub::{Answers, Reader, State, Stub, bytes};
 
 /// Somebody who says in words where the CPUs of a stopped machine are.
 pub trait Witness: Debug + Sync {
+    /// QEMU has read the image, and the machine begins: another build from now on is none of it.
+    fn begins(&self);
+
     /// What takes long and needs no machine is done here, while it still runs.
     fn prepare(&self);
 
@@ -33,8 +36,11 @@ pub trait Observer: Debug + Sync {
     /// Looks at the machine, which has run for so long since the last look, and was stopped for this one only.
     ///
     /// # Errors
-    /// When it does not answer: nobody looks any more then.
+    /// When it does not answer.
     fn look(&self, stopped: &mut Stopped<'_>, ran: Duration) -> Result<()>;
+
+    /// So many looks have failed while the machine ran on.
+    fn missed(&self, looks: u32);
 }
 
 /// The way into the machine.

@@ -32,9 +32,15 @@ impl<'s> Memory<'s> {
         }
     }
 
-    /// The same as [`Self::word`], of code.
+    /// The same as [`Self::word`], of code. None if it would be compared with itself.
     pub(super) fn code(&self, address: u64) -> Option<u64> {
-        self.word_in(&self.code, address, 8)
+        let is_own = self.source.borrow().has_own_code();
+        is_own.then(|| self.word_in(&self.code, address, 8))?
+    }
+
+    /// Whether the machine has said that it runs this image.
+    pub(super) fn is_of_image(&self) -> bool {
+        self.source.borrow().is_of_image()
     }
 
     /// The eight bytes at this address, which is a multiple of 8.

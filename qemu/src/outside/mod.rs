@@ -24,11 +24,12 @@ mod tell;
 mod walk;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::{Result, anyhow};
 
 use crate::dump::{Keeper, say_kept};
+use crate::held::Held;
 use crate::machine::{Source, Stopped, Witness};
 pub use asked::Asked;
 pub use callers::{Callers, Stack};
@@ -39,6 +40,8 @@ use program::Known;
 pub struct Outside<'a> {
     path: &'a Path,
     programs: &'a [PathBuf],
+    /// Copies of the images as they were when the machine began, which they are read from then: the kernel's first.
+    held: OnceLock<Result<Vec<Held>>>,
     /// Read when it is needed, as most boots end with a verdict: the kernel first, then programs.
     images: Mutex<Option<Result<Vec<Known>>>>,
     keeper: Option<Keeper>,
@@ -51,6 +54,7 @@ impl<'a> Outside<'a> {
         Self {
             path,
             programs: &[],
+            held: OnceLock::new(),
             images: Mutex::new(None),
             keeper: None,
         }
@@ -87,16 +91,28 @@ impl<'a> Outside<'a> {
 
     fn images(&self) -> MutexGuard<'_, Option<Result<Vec<Known>>>> {
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        images.get_or_insert_with(|| {
-            let paths =
-                std::iter::once(self.path).chain(self.programs.iter().map(PathBuf::as_path));
-            paths.map(Known::read).collect()
+        images.get_or_insert_with(|| match self.held.get() {
+            Some(Ok(held)) => held
+                .iter()
+                .map(|held| Known::read(&held.path(), held.name()))
+                .collect(),
+            Some(Err(error)) => Err(anyhow!("{error:#}")),
+            None => self.paths().map(|path| Known::read(path, path)).collect(),
         });
         images
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.path).chain(self.programs.iter().map(PathBuf::as_path))
     }
 }
 
 impl Witness for Outside<'_> {
+    fn begins(&self) {
+        self.held
+            .get_or_init(|| self.paths().map(Held::of).collect());
+    }
+
     fn prepare(&self) {
         drop(self.images());
     }
@@ -113,6 +129,9 @@ impl Witness for Outside<'_> {
         let images = self.images();
         let kernel = (images.as_ref()).and_then(|images| images.as_ref().ok()?.first());
         let build = kernel.and_then(|kernel| kernel.symbolizer.build_id());
-        say_kept(keeper.keep(stopped, self.path, build, reason));
+        let held = self.held.get();
+        let held = held.and_then(|held| held.as_ref().ok()?.first().map(Held::path));
+        let image = held.as_deref().unwrap_or(self.path);
+        say_kept(keeper.keep(stopped, image, build, reason));
     }
 }

@@ -25,8 +25,9 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    /// Reads an image at `path`, which may be a copy of the one called `name`.
+    pub(super) fn read(path: &Path, name: &Path) -> Result<Self> {
+        let name = name.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
             image: Image::read(path)?,
             symbolizer: Symbolizer::open(path)?,

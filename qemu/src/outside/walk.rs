@@ -35,9 +35,11 @@ pub(super) fn walk<R: Begin>(
     // Of a log there is no code at all; a machine has all of it, or does not run this image.
     let is_another =
         same.contains(&Some(false)) || same.contains(&None) && same.contains(&Some(true));
-    let unwinder = match is_another {
-        true => unwinder(image.rows().of_another()),
-        false => walked,
+    let is_unknown = !same.contains(&Some(true)) && !memory.is_of_image();
+    let unwinder = match (is_another, is_unknown) {
+        (true, _) => unwinder(image.rows().of_another()),
+        (false, true) => unwinder(image.rows().of_unknown()),
+        (false, false) => walked,
     };
     let text = Text::new(None);
     let (mut was_interrupted, mut last) = (false, None);

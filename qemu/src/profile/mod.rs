@@ -18,11 +18,13 @@ mod speedscope;
 mod stops;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::decode::Symbolizer;
 use crate::hardware::Board;
+use crate::held::Held;
 use crate::machine::{Boot, INSTRUCTIONS, Observer, Recorded, Recording, Replay};
 use crate::outside::Callers;
 use crate::words::{Progress, say};
@@ -42,6 +44,8 @@ pub struct Recorder {
     file: PathBuf,
     form: Form,
     way: Way,
+    /// The image as it was before its boot.
+    held: OnceLock<Held>,
 }
 
 /// How it looks.
@@ -76,6 +80,7 @@ impl Recorder {
             form,
             file: file.to_owned(),
             way,
+            held: OnceLock::new(),
         }))
     }
 
@@ -93,10 +98,12 @@ impl Recorder {
     /// # Errors
     /// When the image cannot be read.
     pub fn observer(&self, image: &Path) -> Result<Option<&dyn Observer>> {
+        let held = Held::of(image)?;
+        let held = self.held.get_or_init(|| held);
         match &self.way {
             Way::Record(..) => Ok(None),
             Way::Stop(stops) => {
-                stops.prepare(image)?;
+                stops.prepare(&held.path())?;
                 Ok(Some(&**stops))
             }
         }
@@ -107,10 +114,15 @@ impl Recorder {
     /// # Errors
     /// When QEMU does not do the same again, or the file cannot be written; then the file is as it was before.
     pub fn make(&self, boot: &Boot<'_>, serial: &[u8], emulator: &Path, name: &str) -> Result<()> {
-        let symbolizer = Symbolizer::open(boot.image)?;
+        let image = self.held.get().context("nobody has looked")?.path();
+        let boot = &Boot {
+            image: &image,
+            ..boot.clone()
+        };
+        let symbolizer = Symbolizer::open(&image)?;
         let (every, named, summary) = match &self.way {
             Way::Record(every, recording) => {
-                let callers = Callers::read(boot.image)?;
+                let callers = Callers::read(&image)?;
                 let again = Again {
                     recording,
                     every: *every,
@@ -123,7 +135,10 @@ impl Recorder {
             Way::Stop(stops) => {
                 let seen = stops.take();
                 let rate = seen.rate();
-                let of = format!("of {} CPUs, {rate} looks a second", seen.cpus);
+                let mut of = format!("of {} CPUs, {rate} looks a second", seen.cpus);
+                if seen.missed > 0 {
+                    of += &format!(", {} looks missing", seen.missed);
+                }
                 let summary = seen.samples.summary(&of);
                 let named = Named::new(seen.samples, &symbolizer, stops.callers()?);
                 (INSTRUCTIONS / rate.min(INSTRUCTIONS), named, summary)

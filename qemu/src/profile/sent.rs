@@ -84,6 +84,11 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
         "profile of {name}: {summary}: {}",
         arguments.out.display()
     ));
+    if !sent.is_proven {
+        say(format_args!(
+            "warning: {log} or {name} has no build id, so that nothing shows that they are of the same build: names may be wrong"
+        ));
+    }
     match sent.lost {
         0 => Ok(Status::Success),
         lost => Err(anyhow!("{lost} lines of the profile are damaged or missing").into()),
@@ -98,6 +103,8 @@ struct Sent {
     stacks: Vec<(usize, Stack)>,
     /// Lines that are missing.
     lost: u64,
+    /// Their build id shows that all are of the image.
+    is_proven: bool,
 }
 
 impl Sent {
@@ -106,6 +113,7 @@ impl Sent {
             rate: INSTRUCTIONS,
             stacks: Vec::new(),
             lost: 0,
+            is_proven: true,
         };
         // Those of a CPU, from the newest on; and how many lines came with them.
         let (mut newest, mut lines) = (Vec::new(), 0);
@@ -118,7 +126,9 @@ impl Sent {
             match line.split(' ').collect::<Vec<_>>()[..] {
                 ["begin", version, arch, its_build, probe, rate] => {
                     let origin = [version, arch, its_build, probe];
-                    moved_by = expect_of(origin, image, build)?;
+                    let origin = expect_of(origin, image, build)?;
+                    moved_by = origin.moved_by;
+                    sent.is_proven &= origin.is_proven;
                     let rate = rate.parse().ok();
                     let rate = rate.filter(|rate| (1..=INSTRUCTIONS).contains(rate));
                     sent.rate = rate.with_context(damaged)?;

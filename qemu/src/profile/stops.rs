@@ -29,6 +29,8 @@ pub(super) struct Seen {
     /// How often the machine was looked at, and how long it has run.
     looks: u32,
     ran: Duration,
+    /// Looks that have failed.
+    pub(super) missed: u32,
 }
 
 impl Stops {
@@ -42,6 +44,7 @@ impl Stops {
                 cpus: 0,
                 looks: 0,
                 ran: Duration::ZERO,
+                missed: 0,
             }),
         }
     }
@@ -97,5 +100,10 @@ impl Observer for Stops {
             seen.samples.add(stack, callers);
         }
         Ok(())
+    }
+
+    fn missed(&self, looks: u32) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.missed += looks;
     }
 }

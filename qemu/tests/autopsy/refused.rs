@@ -4,10 +4,8 @@ use std::fs;
 
 use qemu::machine::Arch;
 
-use super::{ASKED, asked, build_id, expect_same, folder, spin};
-use crate::support::built::{image, kernel};
-use crate::support::runner::{command, run};
-use crate::support::session::Session;
+use super::{ASKED, asked, expect_same, folder, spin};
+use crate::support::runner::run;
 
 /// The verdict stays what it is, and the report was made.
 #[gate]
@@ -30,32 +28,6 @@ fn what_cannot_be_a_folder_of_dumps_is_refused() {
     let image = image.to_str().expect("a path in UTF-8");
     let ran = run(["--image", image, "--dump", image]).expect(2);
     ran.expect_words("cannot write dumps to ");
-}
-
-/// An image that was built anew since the machine began to run it has nothing to do with its memory.
-#[gate]
-fn an_image_that_has_changed_is_not_kept() {
-    let folder = folder();
-    let built = image(kernel("aarch64_debug"));
-    let name = folder.path().join("kernel");
-    fs::copy(&built, &name).expect("it can be copied");
-    let dumps = folder.path().join("dumps");
-    let dumps = dumps.to_str().expect("a path in UTF-8");
-    let mut command = command();
-    let limits = ["--ask", "1", "--timeout", "120", "--dump", dumps];
-    command.args(limits).arg("--image").arg(&name);
-    let mut session = Session::of(command.arg("hang-masked"));
-    session.wait_for_words("to ask it again: cargo run -- autopsy ");
-    let mut bytes = fs::read(&built).expect("the image is there");
-    let id = build_id(&bytes);
-    bytes[id] ^= 1;
-    fs::write(&name, bytes).expect("a file can be written");
-    session.interrupt();
-    let ran = session.end().expect(130);
-    ran.expect_words("error: no dump: ")
-        .expect_words(" is not the image that runs any more: its build is ");
-    let left = fs::read_dir(dumps).expect("the folder is there");
-    assert_eq!(left.count(), 1, "the first dump, and nothing else");
 }
 
 #[gate]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use flate2::Crc;
 use portable::scenarios::{Outcome, SCENARIOS};
 use qemu::dump::{Remains, Sent};
 use qemu::image::processor;
@@ -111,6 +112,42 @@ pub fn what_is_sent_can_be_asked_more(image: &Path) {
     assert!(answers.contains(unknown), "{answers}");
 }
 
+/// The log, whose lines that begin something sent have another build id, or none (`-`).
+pub fn with_build(text: &str, word: &str, build: &str) -> String {
+    let begin = format!("{word} begin ");
+    let lines = text.lines().map(|line| {
+        if !line.starts_with(&begin) {
+            return line.to_owned();
+        }
+        let mut words: Vec<_> = line.split(' ').collect();
+        words.pop();
+        words[4] = build;
+        let line = words.join(" ");
+        let mut crc = Crc::new();
+        crc.update(line.as_bytes());
+        format!("{line} {:08x}", crc.sum())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Without a build id nothing shows that it is of this image, whose own code is no evidence: no list is complete.
+pub fn what_is_sent_without_a_build_id_is_in_doubt(image: &Path) {
+    let (text, _folder, log) = boot(image, "panic");
+    let whole = lists(&autopsy(&log, image, &[]).expect(0).text());
+    let is_complete = |list: &&List| list.1.contains(": complete, ");
+    assert!(whole.iter().any(|list| is_complete(&list)), "{whole:x?}");
+    fs::write(&log, with_build(&text, "dump", "-")).expect("a file can be written");
+    let doubted = autopsy(&log, image, &[]).expect(0).text();
+    let found = lists(&doubted);
+    assert_eq!(found.iter().find(is_complete), None, "{doubted}");
+    assert!(
+        doubted.contains("nothing shows that this image ran"),
+        "{doubted}"
+    );
+    let frames = |lists: Vec<List>| lists.into_iter().map(|list| list.0).collect::<Vec<_>>();
+    assert_eq!(frames(found), frames(whole));
+}
+
 /// A line of it is lost, damaged, or the last that came: that is said, and no list is called complete that is not the kernel's.
 pub fn what_is_missing_is_said(image: &Path) {
     let (text, _folder, log) = boot(image, "deadlock");
@@ -136,13 +173,11 @@ pub fn what_is_missing_is_said(image: &Path) {
             }
             let [mut sent] = <[Sent; 1]>::try_from(sent).expect("one dump");
             if at == first {
-                let error = sent
-                    .expect_of_image()
-                    .expect_err("nobody knows of what it is");
+                let error = sent.expect_begin().expect_err("nobody knows of what it is");
                 assert!(format!("{error:#}").contains("names could be wrong"));
                 continue;
             }
-            sent.expect_of_image().expect("its first line is whole");
+            sent.expect_begin().expect("its first line is whole");
             let told = outside.report(&mut sent, "it was sent").expect("a report");
             assert!(sent.check().is_err(), "without {}", lines[at]);
             let found = lists(&told);

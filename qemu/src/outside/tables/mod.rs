@@ -21,6 +21,9 @@ const NOT_COMPARED: &str = "nobody has compared the rows with the code";
 /// image's code.
 const CHANGED: &str = "the code in memory is not the image's";
 
+/// Why a walk is never complete if neither a build id nor code in memory shows which image ran.
+const UNKNOWN: &str = "nothing shows that this image ran";
+
 /// Tables, with where they come from.
 #[derive(Clone, Debug)]
 pub(super) enum Tables {
@@ -89,6 +92,12 @@ impl<'a> Rows<'a> {
     /// The same for a walk through functions whose code was changed after the rows were made.
     pub(super) fn of_another(self) -> Self {
         let doubt = self.doubt.or(Some(End::Unusable(CHANGED)));
+        Self { doubt, ..self }
+    }
+
+    /// The same for a walk on a machine that may have run another image.
+    pub(super) fn of_unknown(self) -> Self {
+        let doubt = self.doubt.or(Some(End::Unusable(UNKNOWN)));
         Self { doubt, ..self }
     }
 
