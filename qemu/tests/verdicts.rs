@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -30,6 +31,14 @@ enum Way {
     Kernel(&'static [Act<'static>]),
     /// This script is run in place of QEMU, by a shell. It gets the runner's arguments.
     Script(&'static str),
+    /// The same for an image that does this.
+    ByScript(&'static [Act<'static>], &'static str),
+    /// A kernel that hangs is booted; the runner gets this signal.
+    RunnerKilled(Signal),
+    /// The same for a script that waits for QEMU.
+    ScriptKilled(Signal),
+    /// The kernel writes, and reports success, but nothing can be written to the runner's output.
+    Full,
     /// A kernel that hangs is booted by this script; QEMU gets this signal. The script `start` starts QEMU.
     Killed(&'static str, Signal),
     /// QEMU boots, and its window or monitor is closed by a command of its monitor for people.
@@ -79,6 +88,26 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         "the kernel resets the machine",
         Way::Kernel(&[Act::Reset]),
     ),
+    (
+        BOTH,
+        "the kernel reports success; its script passes the status on",
+        Way::ByScript(&[Act::Exit(33)], "MACHINE \"$@\""),
+    ),
+    (
+        BOTH,
+        "the kernel reports a panic; its script succeeds",
+        Way::ByScript(&[Act::Exit(101)], "MACHINE \"$@\"; exit 0"),
+    ),
+    (
+        AARCH64,
+        "the kernel switches the machine off; its script passes the status on",
+        Way::ByScript(&[Act::SwitchOff], "MACHINE \"$@\""),
+    ),
+    (
+        BOTH,
+        "the kernel reports success; the runner's output is full",
+        Way::Full,
+    ),
     // Unless QEMU ends, too, the runner's output has no end.
     (
         BOTH,
@@ -91,6 +120,31 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         Way::Script("MACHINE \"$@\" & exit 0"),
     ),
     (BOTH, "the kernel hangs", Way::Kernel(&[Act::Spin])),
+    (
+        BOTH,
+        "the runner gets SIGINT",
+        Way::RunnerKilled(Signal::INT),
+    ),
+    (
+        BOTH,
+        "the runner gets SIGTERM",
+        Way::RunnerKilled(Signal::TERM),
+    ),
+    (
+        BOTH,
+        "the runner gets SIGHUP",
+        Way::RunnerKilled(Signal::HUP),
+    ),
+    (
+        BOTH,
+        "the runner gets SIGKILL",
+        Way::RunnerKilled(Signal::KILL),
+    ),
+    (
+        BOTH,
+        "the script gets SIGTERM, and the kernel hangs",
+        Way::ScriptKilled(Signal::TERM),
+    ),
     (BOTH, "QEMU gets SIGTERM", Way::Killed(DIRECT, Signal::TERM)),
     (BOTH, "QEMU gets SIGINT", Way::Killed(DIRECT, Signal::INT)),
     (BOTH, "QEMU gets SIGKILL", Way::Killed(DIRECT, Signal::KILL)),
@@ -159,14 +213,15 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 fn boot(arch: Arch, way: &Way) -> Ran {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let acts = match way {
-        Way::Kernel(acts) => acts,
+        Way::Kernel(acts) | Way::ByScript(acts, _) => acts,
+        Way::Full => &[Act::Print(b"!"), Act::Exit(33)][..],
         _ => &[Act::Print(b"!"), Act::Spin][..],
     };
     let image = tiny::image(folder.path(), arch, acts);
     // Two of its own seconds, so that a busy host changes nothing.
     let limits = match way {
-        Way::Kernel(_) | Way::Script(_) => ["--guest-timeout", "2"],
-        Way::Killed(..) | Way::Closed(_) => ["--timeout", "120"],
+        Way::Killed(..) | Way::Closed(_) | Way::RunnerKilled(_) => ["--timeout", "120"],
+        _ => ["--guest-timeout", "2"],
     };
     let words = |boot: &Path| -> Vec<String> {
         let [image, boot] = [&*image, boot].map(|path| path.display().to_string());
@@ -179,7 +234,28 @@ fn boot(arch: Arch, way: &Way) -> Ran {
             folder.path(),
             &format!("exec {qemu} \"$@\""),
         ))),
-        Way::Script(text) => {
+        Way::Full => {
+            let path = script(folder.path(), &format!("exec {qemu} \"$@\""));
+            let full = fs::OpenOptions::new().write(true).open("/dev/full");
+            let mut runner = command();
+            runner.args(words(&path));
+            runner.stdout(full.expect("the host has it"));
+            ran(runner.output().expect("the runner starts"), Vec::new())
+        }
+        Way::RunnerKilled(signal) => {
+            let path = script(folder.path(), &format!("exec {qemu} \"$@\""));
+            once_it_runs(words(&path), |runner| {
+                kill_process(runner, *signal).expect("the runner is there");
+            })
+        }
+        Way::ScriptKilled(signal) => {
+            let text = format!("echo $$ > pid; {qemu} \"$@\" & wait $!");
+            let path = script(folder.path(), &text);
+            once_it_runs(words(&path), |_| {
+                kill_process(written_pid(folder.path()), *signal).expect("the script is there");
+            })
+        }
+        Way::Script(text) | Way::ByScript(_, text) => {
             let name = qemu.split(' ').next().expect("a command has a name");
             let text = text
                 .replace("MACHINE", &qemu)
@@ -192,10 +268,8 @@ fn boot(arch: Arch, way: &Way) -> Ran {
             let start = format!("echo $$ > pid; exec {qemu} \"$@\"\n");
             fs::write(folder.path().join("start"), start).expect("it can be written");
             let path = script(folder.path(), text);
-            once_it_runs(words(&path), || {
-                let pid = fs::read_to_string(folder.path().join("pid")).expect("it is written");
-                let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
-                kill_process(pid.expect("it is a process"), *signal).expect("QEMU is there");
+            once_it_runs(words(&path), |_| {
+                kill_process(written_pid(folder.path()), *signal).expect("QEMU is there");
             })
         }
         Way::Closed(line) => {
@@ -205,7 +279,7 @@ fn boot(arch: Arch, way: &Way) -> Ran {
                 socket.display()
             );
             let path = script(folder.path(), &text);
-            once_it_runs(words(&path), || {
+            once_it_runs(words(&path), |_| {
                 use std::io::Write;
                 use std::os::unix::net::UnixStream;
 
@@ -218,8 +292,15 @@ fn boot(arch: Arch, way: &Way) -> Ran {
     }
 }
 
-/// Runs the runner with these arguments; `act` is called when the kernel has written its first byte.
-fn once_it_runs(words: Vec<String>, act: impl FnOnce()) -> Ran {
+/// The process whose number a script has written into this folder.
+fn written_pid(folder: &Path) -> Pid {
+    let pid = fs::read_to_string(folder.join("pid")).expect("it is written");
+    let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
+    pid.expect("it is a process")
+}
+
+/// Runs the runner with these arguments; `act` is called with its process when the kernel has written its first byte.
+fn once_it_runs(words: Vec<String>, act: impl FnOnce(Pid)) -> Ran {
     let mut runner = command()
         .args(words)
         .stdout(Stdio::piped())
@@ -229,11 +310,16 @@ fn once_it_runs(words: Vec<String>, act: impl FnOnce()) -> Ran {
     let mut serial = vec![0];
     let stdout = runner.stdout.as_mut().expect("a pipe");
     stdout.read_exact(&mut serial).expect("the machine runs");
-    act();
-    let output = runner.wait_with_output().expect("the runner ends");
+    act(Pid::from_child(&runner));
+    ran(runner.wait_with_output().expect("the runner ends"), serial)
+}
+
+/// What came of the runner, after it has written `serial`. The status of one that was killed is that of a shell.
+fn ran(output: Output, mut serial: Vec<u8>) -> Ran {
     serial.extend(output.stdout);
+    let signal = || Some(128 + output.status.signal()?);
     Ran {
-        status: output.status.code().expect("the runner is not killed"),
+        status: (output.status.code().or_else(signal)).expect("the runner has ended"),
         serial,
         words: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
@@ -245,7 +331,11 @@ fn said(ran: &Ran) -> String {
     let lines = lines.filter_map(|line| line.strip_prefix("runner: tiny-")?.split_once(": "));
     // Whatever fails is followed by the end of the serial line.
     let mut verdicts = lines.filter(|(_, words)| !words.starts_with("the end of "));
-    let (_, words) = verdicts.next_back().expect("it says how the boot ended");
+    let Some((_, words)) = verdicts.next_back() else {
+        let mut lines = ran.words.lines().rev();
+        let error = lines.find_map(|line| line.strip_prefix("runner: error: "));
+        return error.unwrap_or("nothing").to_owned();
+    };
     match words.split_once(" after ") {
         Some((words, time)) if time.ends_with(" s") => words.to_owned(),
         _ => words.to_owned(),
