@@ -176,3 +176,22 @@ fn a_report_in_a_report_does_not_let_go() {
         other.join().expect("the other CPU");
     });
 }
+
+/// The taker is to be the holder whether it comes before the release, in it, or after it.
+#[test]
+fn a_holder_whose_place_was_taken_releases_nobody() {
+    check(4, || {
+        let machine = Machine::new();
+        assert!(machine.rendezvous.hold(0, &machine.sides[0]));
+        let taker = machine.clone();
+        let taker = thread::spawn(move || {
+            while !taker.rendezvous.take(1, &taker.sides[1]) {
+                thread::yield_now();
+            }
+        });
+        machine.rendezvous.release(0, &machine.sides[0]);
+        taker.join().expect("the other CPU");
+        assert!(machine.rendezvous.is_held_by(1));
+        assert!(!machine.rendezvous.hold(0, &machine.sides[0]));
+    });
+}
