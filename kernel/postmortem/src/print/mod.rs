@@ -13,7 +13,7 @@ mod own_stack;
 mod regions;
 mod stack;
 #[cfg(all(test, target_arch = "x86_64"))]
-mod tests;
+pub(crate) mod tests;
 mod trap_frame;
 
 use core::fmt::{self, Display, Write};

@@ -15,7 +15,7 @@ use crate::x86_64::Registers;
 
 /// An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
 /// handler that it calls, which pushes nothing.
-static TABLE: [u8; 134] = [
+pub(crate) static TABLE: [u8; 134] = [
     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0,
     0, //
     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0, //
@@ -29,7 +29,7 @@ static TABLE: [u8; 134] = [
 ];
 
 /// The trap code calls the handler.
-static CODE: [u8; 0x30] = {
+pub(crate) static CODE: [u8; 0x30] = {
     let mut code = [0; 0x30];
     (code[0x13], code[0x14]) = (0xe8, 8);
     code
@@ -51,11 +51,23 @@ fn report(words: &[(u64, u64)], stack: Option<Range>) -> (String, Vec<u64>) {
 }
 
 fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (String, Vec<u64>) {
+    written(words, stack, &CODE, &|report, out| {
+        report.write(out, &Registers::new(0x1024, 0x8000, 0), begin)
+    })
+}
+
+/// What `write` writes of such a report, and the addresses that it has read.
+fn written(
+    words: &[(u64, u64)],
+    stack: Option<Range>,
+    code: &'static [u8],
+    write: &dyn Fn(&mut Report<'_>, &mut String) -> fmt::Result,
+) -> (String, Vec<u64>) {
     let words: BTreeMap<_, _> = words.iter().copied().collect();
     let read = RefCell::new(Vec::new());
     let names = Section::new(&[]);
     let code = Section {
-        bytes: &CODE,
+        bytes: code,
         address: 0x1000,
     };
     let mut report = Report {
@@ -74,11 +86,8 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
         stack_of: &|sp| stack.filter(|stack| stack.holds_stack_pointer(sp)),
     };
     let mut out = String::new();
-    let registers = Registers::new(0x1024, 0x8000, 0);
     let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
-    report
-        .write(&mut out, &registers, begin)
-        .expect("a string takes everything");
+    write(&mut report, &mut out).expect("a string takes everything");
     (out, read.into_inner())
 }
 
@@ -184,6 +193,33 @@ fn a_report_may_begin_where_the_handler_has_interrupted() {
         report_from(without, stack, Begin::Interrupted).0,
         report(without, stack).0
     );
+}
+
+/// The list of a stopped CPU begins with what the walk through its handler has found.
+#[test]
+fn the_list_of_a_stopped_cpu_is_in_doubt_if_the_walk_to_its_start_is() {
+    /// The trap code calls the outermost function, not the handler, and that function ends.
+    static ELSEWHERE: [u8; 0x30] = {
+        let mut code = CODE;
+        code[0xf] = 0xc3;
+        [code[0x14], code[0x15], code[0x16], code[0x17]] = (-0x18_i32).to_le_bytes();
+        code
+    };
+    let stack = Some(Range::new(0x7000, 0x8030));
+    let list = |code| {
+        let (text, _) = written(&WORDS, stack, code, &|report, out| {
+            let head = |out: &mut dyn fmt::Write, pc| writeln!(out, "stopped at {pc:#x}");
+            let registers = Registers::new(0x1024, 0x8000, 0);
+            report.write_callers(out, &registers, Begin::Interrupted, Some(&head))
+        });
+        text
+    };
+    let head = "stopped at 0x1004\nno names: .symbols: empty\n   0: 0x0000000000001004 p\n";
+    let complete = "end of backtrace: complete, 1 frames\n";
+    assert_eq!(list(&CODE), [head, complete].concat());
+    let in_doubt = "end of backtrace: outermost function reached, from frame 0 on in doubt \
+                    (the walk that found where the list starts is in doubt), 1 frames\n";
+    assert_eq!(list(&ELSEWHERE), [head, in_doubt].concat());
 }
 
 #[test]
