@@ -71,6 +71,9 @@ pub enum End {
     /// The walk began with registers that another walk has found, which is in doubt: [`Frames::continues`](crate::Frames::continues).
     /// Only in a [`Doubt`](crate::Doubt).
     StartInDoubt,
+    /// The walk began with the saved registers of a task that may have run meanwhile. Only in a [`Doubt`](crate::Doubt):
+    /// [`Doubt::may_have_run`].
+    MayHaveRun,
     /// The row for this address holds where its function calls another, and the function was interrupted. Only in a
     /// [`Doubt`](crate::Doubt): see [`ehabi`](crate::ehabi).
     OnlyAtCalls(u64),
@@ -145,6 +148,18 @@ pub struct Doubt {
     pub how: How,
     /// Why it was not found by table; or, if it was, what is in doubt.
     pub reason: End,
+}
+
+impl Doubt {
+    /// The doubt about a whole list of a task that may have run during the walk, so that its stack may have changed.
+    #[must_use]
+    pub const fn may_have_run() -> Self {
+        Self {
+            frame: 0,
+            how: How::Given,
+            reason: End::MayHaveRun,
+        }
+    }
 }
 
 /// Whether a walk is in doubt, for the walk that [continues](crate::Frames::continues) it: [`Frames::inherited`](crate::Frames::inherited).

@@ -15,6 +15,7 @@ use crate::module::section;
 use crate::modules::Reading;
 use crate::platform::Task;
 use crate::postmortem::Postmortem;
+use crate::rendezvous::Shown;
 use crate::stack::{NO_CPU, Owner};
 use crate::stacks::TaskName;
 use crate::subject::FirstLine;
@@ -175,9 +176,25 @@ impl Report {
             return Ok(());
         };
         match task.registers {
-            Some(registers) => self.write_callers(out, task.cpu.unwrap_or(NO_CPU), registers),
+            Some(registers) => {
+                let walk = self.walk(task.cpu.unwrap_or(NO_CPU), registers);
+                let walk = walk.of_task(number, registers, self.others_run());
+                (self.postmortem.write_trace)(&walk, out)
+            }
             None => Ok(()),
         }
+    }
+
+    /// Whether another CPU runs: it is not held, or does not answer.
+    fn others_run(&self) -> bool {
+        let Postmortem {
+            platform,
+            rendezvous,
+            ..
+        } = self.postmortem;
+        let this = platform.cpu();
+        let runs = |cpu| matches!(rendezvous.shown(self.postmortem.side(cpu)), Shown::Silent);
+        self.postmortem.online().any(|cpu| cpu != this && runs(cpu))
     }
 
     fn write_state(&self, out: &mut dyn Write, number: usize, end: &str) -> fmt::Result {
@@ -194,16 +211,13 @@ impl Report {
         cpu: usize,
         registers: Registers,
     ) -> fmt::Result {
-        let Postmortem {
-            platform,
-            write_trace,
-            ..
-        } = self.postmortem;
+        (self.postmortem.write_trace)(&self.walk(cpu, registers), out)
+    }
+
+    fn walk(&self, cpu: usize, registers: Registers) -> Walk {
+        let platform = self.postmortem.platform;
         let noted = &self.postmortem.per_cpu(cpu).machine_check;
-        write_trace(
-            &Walk::new(*platform, noted, self.image, cpu, registers),
-            out,
-        )
+        Walk::new(platform, noted, self.image, cpu, registers)
     }
 
     /// The task that runs on a CPU with this stack pointer. It is the one that the kernel has noted, if that runs, wherever `sp` is. If

@@ -7,7 +7,8 @@ use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
 use unwind::symbols::{SymbolTable, SymbolsError};
 use unwind::{
-    Code, CodeReader, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder, compact,
+    Code, CodeReader, Doubt, End, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder,
+    compact,
 };
 
 use crate::arch::{Registers, TrapFrame, for_walk, frames};
@@ -32,10 +33,21 @@ pub struct Walk {
     code: [Code<'static>; 1],
     modules: Option<Reading>,
     registers: Registers,
+    /// The task that does not run, if it is one, with the registers that it has saved.
+    task: Option<Waiting>,
     ranges: [Range; MAX_STACKS],
     count: usize,
     /// How many stacks more there are than a walk can use.
     left_out: usize,
+}
+
+/// A task that does not run, as far as is known.
+#[derive(Clone, Copy)]
+struct Waiting {
+    number: usize,
+    saved: Registers,
+    /// Another CPU runs, which may run the task.
+    others_run: bool,
 }
 
 impl fmt::Debug for Walk {
@@ -68,10 +80,39 @@ impl Walk {
             code: [Code::new(image.code.bytes, image.code.address)],
             modules: Reading::begin(),
             registers: for_walk(registers),
+            task: None,
             ranges,
             count,
             left_out,
         }
+    }
+
+    /// The same walk of the task with this number, with whose saved registers it begins. If the task may run during the walk, because
+    /// other CPUs run, or if it has other registers at the end, the list is in doubt.
+    #[must_use]
+    pub(crate) const fn of_task(
+        mut self,
+        number: usize,
+        saved: Registers,
+        others_run: bool,
+    ) -> Self {
+        self.task = Some(Waiting {
+            number,
+            saved,
+            others_run,
+        });
+        self
+    }
+
+    /// Whether the task of the walk may have run since the walk has begun.
+    fn may_have_run(&self) -> bool {
+        self.task.is_some_and(|task| {
+            let now = self
+                .platform
+                .task(task.number)
+                .and_then(|task| task.registers);
+            task.others_run || now != Some(task.saved)
+        })
     }
 
     /// Writes how many stacks the walk does not use, in a line, if there are any.
@@ -112,7 +153,22 @@ impl Walk {
             .trap_registers(self.platform.trap_code().saved);
         Trace::new(frames(&unwinder, self.registers, memory))
             .ends(SHOWN.0, SHOWN.1)
-            .tell(listener)
+            .tell(&mut |event| match *event {
+                Event::End {
+                    end,
+                    doubt: None,
+                    count,
+                } if self.may_have_run() => listener(&Event::End {
+                    end: if end.is_complete() {
+                        End::Outermost
+                    } else {
+                        end
+                    },
+                    doubt: Some(Doubt::may_have_run()),
+                    count,
+                }),
+                _ => listener(event),
+            })
             .map(|_| ())
     }
 

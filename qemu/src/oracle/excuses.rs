@@ -35,6 +35,7 @@ pub fn reason(end: &End) -> &'static str {
         End::UnprovenRow(_) => "an unproven row",
         End::UnprovenTables => "tables without a proof",
         End::StartInDoubt => "a start that is in doubt",
+        End::MayHaveRun => "a task that may have run",
         End::Limit => "as many frames as were asked for",
         End::DamagedTables(_) => "damaged tables",
         _ => "another reason",

@@ -73,6 +73,7 @@ impl End {
             Self::UnprovenRow(_) => "the row of frame ",
             Self::UnprovenTables => "the tables contain no proof of their rows",
             Self::StartInDoubt => "the walk that found where the list starts is in doubt",
+            Self::MayHaveRun => "the task may have run meanwhile",
             Self::OnlyAtCalls(_) => "interrupted at @, and its row holds at calls only",
             Self::NoStack(_) => "the stack pointer @ is outside every stack",
             Self::Unreadable(_) => "the stack word at @ cannot be read",

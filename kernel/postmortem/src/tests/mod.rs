@@ -71,6 +71,8 @@ mod dump;
 mod ladder;
 mod machine;
 mod report;
+#[cfg(target_arch = "x86_64")]
+mod tasks;
 
 mod stacks {
     use super::Kernel;
