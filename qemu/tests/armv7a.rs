@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crate::support::boots::Request;
 use crate::support::report::{Frame, Report};
 use crate::support::runner::{Ran, run};
-use crate::support::{built, gdb};
+use crate::support::{built, gdb, symbols};
 use qemu::build::Profile;
 use qemu::machine::{Boot, Processor};
 use qemu::oracle::armv7a::Image;
@@ -290,4 +290,17 @@ fn in_thumb_code_it_is_the_same_debug() {
 #[long]
 fn in_thumb_code_it_is_the_same_release() {
     in_thumb_code_it_is_the_same(true);
+}
+
+/// As `what_is_kept_is_written_back_from_the_caches` of the other architectures: DCCMVAC.
+#[gate]
+fn what_is_kept_is_written_back_from_the_caches() {
+    for release in [false, true] {
+        let code = symbols::code(&built_image(release), "postmortem::caches::clean");
+        let is_there = code.windows(4).any(|it| {
+            let [low, high] = [[it[0], it[1]], [it[2], it[3]]].map(u16::from_le_bytes);
+            high == 0xee07 && low & 0xfff == 0xf3a
+        });
+        assert!(is_there, "{code:02x?}");
+    }
 }

@@ -5,6 +5,7 @@ use super::*;
 kernel_tests! { every_and_plain:
     an_epitaph_tells_of_the_boot_before,
     a_damaged_epitaph_is_told_and_not_shown,
+    what_is_kept_is_written_back_from_the_caches,
 }
 
 kernel_tests! { release:
@@ -87,6 +88,22 @@ fn a_damaged_epitaph_is_told_and_not_shown(kernel: Kernel) {
         1,
         "{kernel:?}: {text}"
     );
+}
+
+/// QEMU has no caches, so the instructions are looked for. That they run for each line, a test of `postmortem` shows.
+fn what_is_kept_is_written_back_from_the_caches(kernel: Kernel) {
+    let code = symbols::code(&image(kernel), "postmortem::caches::clean");
+    let is_there = match kernel.arch {
+        // clflush [register]
+        Arch::X86_64 => (code.windows(3)).any(|it| it[..2] == [0x0f, 0xae] && it[2] & 0xf8 == 0x38),
+        // dc cvac
+        Arch::Aarch64 => {
+            let (words, _) = code.as_chunks();
+            let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+            words.any(|word| word & !0x1f == 0xd50b_7a20)
+        }
+    };
+    assert!(is_there, "{kernel:?}: {code:02x?}");
 }
 
 /// Nobody tells the kernel: it hangs, so to speak, and somebody presses the button. The checksum is right at any moment.

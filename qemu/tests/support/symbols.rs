@@ -1,5 +1,7 @@
 //! Names of an image that `kernel/src/symbols.rs` promises, and functions of scenarios.
 
+use std::path::Path;
+
 use object::{File, Object, ObjectSection, ObjectSymbol};
 
 /// Things of one size in the kernel, one behind the other.
@@ -72,4 +74,21 @@ pub fn words<const COUNT: usize>(file: &File<'_>, name: &str) -> [u64; COUNT] {
         .collect::<Vec<_>>()
         .try_into()
         .expect("as many words as were asked for")
+}
+
+/// The bytes of the function with this demangled name.
+pub fn code(image: &Path, name: &str) -> Vec<u8> {
+    let data = std::fs::read(image).expect("the image can be read");
+    let file = File::parse(&*data).expect("the image is ELF");
+    let function = file.symbols().find(|symbol| {
+        let demangled = rustc_demangle::demangle(symbol.name().unwrap_or_default());
+        format!("{demangled:#}") == name
+    });
+    let function = function.expect("the image has the function");
+    let mut sections = file.sections();
+    let code = sections.find_map(|section| {
+        let data = section.data_range(function.address() & !1, function.size());
+        data.ok().flatten()
+    });
+    code.expect("its code is in the image").to_vec()
 }
