@@ -18,6 +18,7 @@ pub(crate) fn clean(address: *const u8) {
 /// Manual: volume 2, "CLFLUSH"; no processor with 64 bits has shorter lines than a block.
 #[cfg(all(target_os = "none", target_arch = "x86_64"))]
 mod machine {
+    #[inline(always)]
     pub(super) fn clean(start: usize) {
         // SAFETY: changes no value in memory; the caller guarantees that the block can be read.
         unsafe {
@@ -31,6 +32,7 @@ mod machine {
 mod machine {
     use super::BLOCK;
 
+    #[inline(always)]
     pub(super) fn clean(start: usize) {
         let features: usize;
         // SAFETY: only reads a register.
@@ -39,11 +41,13 @@ mod machine {
         }
         // DminLine: words of the shortest line, as a power of two.
         let line = 4_usize.wrapping_shl((features >> 16 & 15) as u32);
-        for at in (start..start.saturating_add(BLOCK)).step_by(line) {
+        let (mut at, end) = (start, start.saturating_add(BLOCK));
+        while at < end {
             // SAFETY: changes no value in memory; the caller guarantees that the block can be read.
             unsafe {
-                core::arch::asm!("dc cvac, {}", in(reg) at, options(nostack, preserves_flags))
-            };
+                core::arch::asm!("dc cvac, {}", in(reg) at, options(nostack, preserves_flags));
+            }
+            at = at.saturating_add(line);
         }
         // SAFETY: only waits.
         unsafe { core::arch::asm!("dsb sy", options(nostack, preserves_flags)) };
@@ -55,6 +59,7 @@ mod machine {
 mod machine {
     use super::BLOCK;
 
+    #[inline(always)]
     pub(super) fn clean(start: usize) {
         let features: usize;
         // SAFETY: only reads CTR, which every privileged mode may.
@@ -63,11 +68,13 @@ mod machine {
         }
         // DminLine: words of the shortest line, as a power of two.
         let line = 4_usize.wrapping_shl((features >> 16 & 15) as u32);
-        for at in (start..start.saturating_add(BLOCK)).step_by(line) {
+        let (mut at, end) = (start, start.saturating_add(BLOCK));
+        while at < end {
             // SAFETY: changes no value in memory; the caller guarantees that the block can be read.
             unsafe {
                 core::arch::asm!("mcr p15, 0, {}, c7, c10, 1", in(reg) at, options(nostack, preserves_flags));
             }
+            at = at.saturating_add(line);
         }
         // SAFETY: only waits.
         unsafe { core::arch::asm!("dsb", options(nostack, preserves_flags)) };
