@@ -79,10 +79,10 @@ impl Stack {
     pub(crate) fn rank(&self, cpu: usize, sp: u64, task: impl Fn() -> usize) -> Option<Rank> {
         match self.owner {
             Owner::Cpu(_, its) if its != cpu => None,
-            _ if self.holds(sp) => Some(Rank::OfStart),
-            Owner::Cpu(..) => Some(Rank::OfCpu),
-            Owner::Task(its) if cpu != NO_CPU && its == task() => Some(Rank::OfCpu),
-            Owner::Task(_) => Some(Rank::OfOthers),
+            _ if self.holds(sp) => Some(Rank::Start),
+            Owner::Cpu(..) => Some(Rank::Cpu),
+            Owner::Task(its) if cpu != NO_CPU && its == task() => Some(Rank::Cpu),
+            Owner::Task(_) => Some(Rank::Others),
         }
     }
 }
@@ -94,9 +94,9 @@ pub(crate) const NO_CPU: usize = usize::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
     /// Its stack pointer is in the stack.
-    OfStart,
+    Start,
     /// Its CPU owns the stack, or runs the task that does.
-    OfCpu,
+    Cpu,
     /// Another task does.
-    OfOthers,
+    Others,
 }

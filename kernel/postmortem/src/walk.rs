@@ -289,7 +289,7 @@ fn choose<I: Iterator<Item = Stack>>(
     ranges: &mut [Range],
 ) -> (usize, usize) {
     let (mut count, mut left_out): (usize, usize) = (0, 0);
-    for next in [Rank::OfStart, Rank::OfCpu, Rank::OfOthers] {
+    for next in [Rank::Start, Rank::Cpu, Rank::Others] {
         for stack in stacks().filter(|stack| rank(stack) == Some(next)) {
             match ranges.get_mut(count) {
                 Some(range) => {

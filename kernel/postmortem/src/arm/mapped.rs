@@ -12,11 +12,10 @@ impl Answer {
     /// Whether it is memory: mapped, and not a device. What is not cached may be memory of a device, such as that of a screen, unless the
     /// kernel's own `stack` is not cached either.
     const fn is_memory(self, stack: Self) -> bool {
-        match (self.kind(), stack.kind()) {
-            (Some(Kind::Cached), _) => true,
-            (Some(Kind::Uncached), Some(Kind::Uncached)) => true,
-            _ => false,
-        }
+        matches!(
+            (self.kind(), stack.kind()),
+            (Some(Kind::Cached), _) | (Some(Kind::Uncached), Some(Kind::Uncached))
+        )
     }
 
     /// Which memory it is; `None` if it is not mapped, or a device.
