@@ -91,19 +91,19 @@ impl Postmortem {
             return;
         }
         let line = self.first_line(cpu, cause);
-        let is_begun = self.ladder.ends_with_head(self.sent(), cpu.is_some());
-        let mut out = match is_begun {
-            true => self.same_line(),
-            false => self.out(),
-        };
-        // Writing never fails; the error of a broken `Display` has nowhere to go.
-        let _ = match is_begun {
-            true => line.write_tail(&mut self.first_failure.keeping(&mut out)),
-            false => {
-                self.first_failure.begin();
-                write!(self.first_failure.keeping(&mut out), "{line}")
-            }
-        };
+        let mut out = self.same_line();
+        if !self.ladder.ends_with_head(self.sent(), cpu.is_some()) {
+            let is_kept = self.ladder.has_whole_head(cpu.is_some());
+            self.first_failure.begin();
+            // Writing never fails.
+            let _ = match is_kept {
+                // Text of other CPUs came in between on the line, and not where last words are kept.
+                true => line.write_head(&mut self.first_failure.keeping(&mut self.only_sent())),
+                false => line.write_head(&mut self.first_failure.keeping(&mut self.out())),
+            };
+        }
+        // The error of a broken `Display` has nowhere to go.
+        let _ = line.write_tail(&mut self.first_failure.keeping(&mut out));
         let _ = out.write_str("\n");
     }
 

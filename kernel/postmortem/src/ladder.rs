@@ -220,8 +220,13 @@ impl Ladder {
     /// Whether the first line can go on where the text ends: nothing was sent after its head, if `sent` texts were sent so far, and the
     /// head has the number of the CPU, if that is known now.
     pub(crate) fn ends_with_head(&self, sent: usize, knows_cpu: bool) -> bool {
-        let is_last = sent != 0 && self.head.load(Ordering::Relaxed) == sent;
-        is_last && !(knows_cpu && self.lacks_cpu.load(Ordering::Relaxed))
+        sent == self.head.load(Ordering::Relaxed) && self.has_whole_head(knows_cpu)
+    }
+
+    /// Whether the head of the first line was sent, with the number of the CPU if that is known now.
+    pub(crate) fn has_whole_head(&self, knows_cpu: bool) -> bool {
+        let is_sent = self.head.load(Ordering::Relaxed) != 0;
+        is_sent && !(knows_cpu && self.lacks_cpu.load(Ordering::Relaxed))
     }
 
     /// Whether the first line is still to be completed. Marks that as done.

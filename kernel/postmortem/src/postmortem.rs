@@ -114,6 +114,16 @@ impl Write for Out {
     }
 }
 
+/// A writer of text that is not kept as last words.
+pub(crate) struct OnlySent(&'static Postmortem);
+
+impl Write for OnlySent {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.send(text);
+        Ok(())
+    }
+}
+
 impl Postmortem {
     /// The reports of this kernel, which has as many CPUs as `per_cpu` has elements.
     #[must_use]
@@ -230,6 +240,14 @@ impl Postmortem {
     /// The same, which continues an unfinished line.
     pub(crate) const fn same_line(&'static self) -> Out {
         Out(self)
+    }
+
+    /// The same as [`Self::out`], which keeps nothing.
+    pub(crate) fn only_sent(&'static self) -> OnlySent {
+        if self.line_is_open.load(Ordering::Relaxed) {
+            self.send("\n");
+        }
+        OnlySent(self)
     }
 
     /// Starts the watchdog: every CPU that [ticks](Self::tick) watches the next one.
