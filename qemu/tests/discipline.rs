@@ -262,6 +262,9 @@ fn reserved_vectors_are_reported_too() {
             "{}",
             report.text
         );
-        report.expect_complete();
+        // The debugger has changed the code in memory, and the report says so.
+        let doubt =
+            "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at ";
+        assert!(report.end.starts_with(doubt), "{}", report.text);
     }
 }

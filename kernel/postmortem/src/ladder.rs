@@ -165,7 +165,7 @@ pub(crate) struct Ladder {
     /// That line was ended, after a failure in it.
     has_end: AtomicBool,
     /// [`Platform::leave`](crate::Platform::leave) was called.
-    leaves: AtomicBool,
+    leaves: AtomicUsize,
 }
 
 impl Ladder {
@@ -177,7 +177,7 @@ impl Ladder {
             has_line: AtomicBool::new(false),
             has_second: AtomicBool::new(false),
             has_end: AtomicBool::new(false),
-            leaves: AtomicBool::new(false),
+            leaves: AtomicUsize::new(0),
         }
     }
 
@@ -244,13 +244,13 @@ impl Ladder {
         !self.has_end.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether the kernel is still to be left. Marks that as done.
+    /// Whether the kernel is still to be left: twice, as a kernel may do more than leave, and fail in that. Counts it.
     pub(crate) fn takes_leave(&self) -> bool {
-        !self.leaves.swap(true, Ordering::Relaxed)
+        self.leaves.fetch_add(1, Ordering::Relaxed) < 2
     }
 
     /// Whether the kernel is being left: the report is over.
     pub(crate) fn leaves(&self) -> bool {
-        self.leaves.load(Ordering::Relaxed)
+        self.leaves.load(Ordering::Relaxed) > 0
     }
 }

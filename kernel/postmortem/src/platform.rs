@@ -36,7 +36,8 @@ pub unsafe trait Platform: Sync {
     /// called if the report has failed. By default it does nothing.
     fn report_ends(&self) {}
 
-    /// Called last, after the report, and once: resets, turns off, or stops the CPU. If it fails, the CPU halts.
+    /// Called last, after the report: resets, turns off, or stops the CPU. If it fails, it is called once more, so that what a kernel does
+    /// besides should be done the first time only. If it fails again, the CPU halts.
     fn leave(&self) -> !;
 
     /// The kernel's image: code, and the tables that `sframe-link` added.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use object::{Architecture, Object, ObjectSection, ObjectSegment};
+use unwind::sframe::format::{CHECKSUM_SIZE, CODE_CHECKSUM_SIZE, CODE_MAGIC, LINKED_SIZE};
 
 use super::symbols::{address, pointer, scenario};
 
@@ -43,6 +44,7 @@ pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
         ((offset + from - text.address()) as usize, jump)
     };
     bytes[at..at + jump.len()].copy_from_slice(&jump);
+    sum_again(&mut bytes);
     write(image, folder, &bytes)
 }
 
@@ -112,6 +114,55 @@ fn offset(file: &object::File<'_>, name: &str) -> usize {
         (into < size).then_some(offset + into)
     });
     at.expect("it is in the file") as usize
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// Writes the checksums of the code again, as a link of this code would have done.
+fn sum_again(bytes: &mut [u8]) {
+    let (table, start, pieces) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let section = file.section_by_name(".sframe").expect("there are tables");
+        let (offset, size) = section.file_range().expect("they are in the file");
+        let table = offset as usize..(offset + size) as usize;
+        // Behind the list: the linked address and the checksum, each with a magic number.
+        let end = table.end - LINKED_SIZE - CHECKSUM_SIZE;
+        let (rest, magic) = bytes[..end].split_last_chunk().expect("a magic number");
+        assert_eq!(
+            u32::from_le_bytes(*magic),
+            CODE_MAGIC,
+            "a list of checksums"
+        );
+        let (rest, count) = rest.split_last_chunk().expect("a number");
+        let start = rest.len() - u32::from_le_bytes(*count) as usize * CODE_CHECKSUM_SIZE;
+        let entries = rest[start..].as_chunks::<CODE_CHECKSUM_SIZE>().0;
+        let pieces = entries.iter().map(|entry| {
+            let [first, second] = *entry.as_chunks::<8>().0 else {
+                unreachable!("16 bytes");
+            };
+            let address = section.address().wrapping_add(u64::from_le_bytes(first));
+            let size = u64::from_le_bytes(second) as u32;
+            let at = file.segments().find_map(|segment| {
+                let (offset, in_file) = segment.file_range();
+                let into = address.checked_sub(segment.address())?;
+                (into < in_file).then_some((offset + into) as usize)
+            });
+            let at = at.expect("code is in the file");
+            crc32(&bytes[at..at + size as usize])
+        });
+        (table.clone(), start, pieces.collect::<Vec<_>>())
+    };
+    for (number, sum) in pieces.iter().enumerate() {
+        let at = start + number * CODE_CHECKSUM_SIZE + 12;
+        bytes[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+    let sum = crc32(&bytes[table.start..table.end - CHECKSUM_SIZE]);
+    let at = table.end - CHECKSUM_SIZE;
+    bytes[at..at + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
 fn write(image: &Path, folder: &Path, bytes: &[u8]) -> PathBuf {
