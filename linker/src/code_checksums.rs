@@ -38,14 +38,14 @@ impl CodeChecksums {
         others.sort_unstable_by_key(|range| range.start);
         let mut ranges = Vec::new();
         for (start, bytes) in sections(image)? {
-            let end = start + bytes.len() as u64;
+            let end = start.saturating_add(bytes.len() as u64);
             let inside = (others.iter())
                 .filter(|other| start <= other.end && other.start <= end)
                 .map(|other| other.start.max(start)..other.end.min(end));
             let mut at = start;
             for other in inside.chain([end..end]) {
                 while at < other.start {
-                    let next = other.start.min(at + MAX_SIZE);
+                    let next = other.start.min(at.saturating_add(MAX_SIZE));
                     let bytes = &bytes[(at - start) as usize..(next - start) as usize];
                     ranges.push((at..next, crc32fast::hash(bytes)));
                     at = next;

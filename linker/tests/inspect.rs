@@ -65,11 +65,11 @@ fn addresses_get_names_and_rules() {
 fn sizes_are_those_of_the_sections() {
     let (path, _) = image(&folder("stats"), "x86_64-unknown-linux-gnu", PROGRAM);
     let text = stdout(&sframe(&["stats"], &path));
-    // Header 28, index 2 × 16, attributes 2 × 5, rows: 2 + 3 + 4 + 3, the proof 8, the address 12, checksum 8.
+    // Header 28, index 2 × 16, attributes 2 × 5, rows: 2 + 3 + 4 + 3, the proof 8, the checksum of the code 24, the address 12, checksum 8.
     for expected in [
         "code                              10",
-        ".sframe                          110",
-        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4), proof 8, address 12, checksum 8",
+        ".sframe                          134",
+        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4), proof 8, code 24, address 12, checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {

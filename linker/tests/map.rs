@@ -10,6 +10,7 @@ use linker::image::Image;
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 use unwind::ImageTables;
 use unwind::sframe::Verified;
+use unwind::sframe::format::{CODE_CHECKSUM_SIZE, CODE_CHECKSUMS_SIZE};
 
 const X86_64: &str = "x86_64-unknown-none";
 const AARCH64: &str = "aarch64-unknown-none-softfloat";
@@ -174,7 +175,9 @@ fn a_damaged_map_fails_the_check() {
     let map = Image::parse(&data).unwrap();
     let map = map.section(".unwind_map").unwrap().unwrap();
     let offset = map.offset;
-    let last = offset as usize + map.data.len() - 6;
+    // Before its checksum and those of the code.
+    let code = CODE_CHECKSUM_SIZE + CODE_CHECKSUMS_SIZE;
+    let last = offset as usize + map.data.len() - 6 - code;
     data[last] ^= 1;
     fs::write(&path, data).unwrap();
     let check = sframe(&["check"], &path);

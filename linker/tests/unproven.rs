@@ -233,10 +233,11 @@ fn check_fails_if_the_list_omits_an_unproven_row() {
         let section = image.section(".sframe").unwrap().unwrap();
         (section.offset as usize, section.address)
     };
-    // The only range precedes the count and the magic number of the list (8 bytes), the address (12) and the checksum (8).
+    // The only range precedes the count and the magic number of the list (8 bytes), the checksum of the code (16 and 8), the address (12) and
+    // the checksum (8).
     let length = linked.sframe(|tables| tables.first().unwrap().length());
     let mut data = linked.data.clone();
-    let range = at + length - 8 - 12 - 8 - 6;
+    let range = at + length - 8 - 12 - (16 + 8) - 8 - 6;
     let start = u32::from_le_bytes(data[range..range + 4].try_into().unwrap());
     let loaded = linked.label("unknown_from") + 7;
     assert_eq!(start, loaded.wrapping_sub(address) as u32);

@@ -2,8 +2,11 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
-use crate::sframe::Damage;
-use crate::sframe::format::{CODE_CHECKSUM_SIZE, CODE_MAGIC};
+
+/// Last four bytes of the list: `SFCD`.
+pub(crate) const CODE_MAGIC: u32 = 0x4443_4653;
+/// Size of one range in the list, in bytes.
+pub(crate) const CODE_CHECKSUM_SIZE: usize = 16;
 
 /// The list in tables: ranges of code in ascending order, each with its checksum.
 pub(crate) type CodeChecksums<'a> = &'a [[u8; CODE_CHECKSUM_SIZE]];
@@ -29,14 +32,14 @@ fn split(bytes: &[u8], order: ByteOrder) -> Option<(CodeChecksums<'_>, &[u8])> {
 /// in the memory, and none is there in part.
 ///
 /// # Errors
-/// [`Damage::Code`] for the first range with other bytes than were linked.
+/// The address of the first range with other bytes than were linked.
 pub(crate) fn compare(
     list: CodeChecksums<'_>,
     order: ByteOrder,
     table: u64,
     code: &[u8],
     address: u64,
-) -> Result<bool, Damage> {
+) -> Result<bool, u64> {
     let mut is_compared = false;
     // Ranges ascend, so that no byte is read twice, whatever the list contains.
     let mut end = 0;
@@ -62,7 +65,7 @@ pub(crate) fn compare(
         };
         end = offset.saturating_add(bytes.len());
         if crc32(bytes) != checksum {
-            return Err(Damage::Code { start });
+            return Err(start);
         }
         is_compared = true;
     }

@@ -168,6 +168,14 @@ impl Doubt {
 pub struct InheritedDoubt(pub(crate) bool);
 
 impl End {
+    /// The reason of the doubt in each walk by damaged tables, or by tables for other code than is in memory.
+    pub(crate) const fn of_damage(damage: Damage) -> Self {
+        match damage {
+            Damage::Code { start } => Self::CodeChanged(start),
+            damage => Self::DamagedTables(damage),
+        }
+    }
+
     /// Whether every caller is in the list, by table.
     #[must_use]
     pub const fn is_complete(&self) -> bool {

@@ -112,10 +112,9 @@ mod tests {
             };
             machine.to_string()
         };
-        let of_module =
-            "x86_64, no build id, tables verified, of a module: tables without checksum";
+        let of_module = "x86_64, no build id, tables verified, code not compared, of a module: tables without checksum";
         assert_eq!(line(true, &[without, with]), of_module);
-        let verified = "x86_64, no build id, tables verified";
+        let verified = "x86_64, no build id, tables verified, code not compared";
         assert_eq!(line(true, &[without]), verified);
         // It is told already.
         let unverified = "x86_64, no build id, tables without checksum";

@@ -263,7 +263,7 @@ impl Postmortem {
 
     /// Keeps what the hardware says of a machine check of this CPU, for the report.
     pub fn note_machine_check(&self, error: MachineCheck) {
-        self.machine_check(self.number(self.entry())).note(error);
+        self.machine_check(Some(self.platform.cpu())).note(error);
     }
 
     /// The stacks of this kernel.

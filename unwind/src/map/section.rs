@@ -169,8 +169,9 @@ impl<'a> Map<'a> {
     pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         let verified = self.verify()?;
         let (list, _) = self.behind_kept();
+        let same = compare(list, self.order, self.address, code, address);
         Ok(Verified {
-            code: compare(list, self.order, self.address, code, address)?,
+            code: same.map_err(|start| Damage::Code { start })?,
             ..verified
         })
     }

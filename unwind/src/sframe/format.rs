@@ -4,6 +4,8 @@
 
 use bitflags::bitflags;
 
+use crate::code_checksums;
+
 /// First two bytes of every section, in the section's own byte order (specification: `sfp_magic`).
 pub const MAGIC: u16 = 0xdee2;
 
@@ -53,9 +55,9 @@ pub const PROOF_MAGIC: u32 = 0x4650_4653;
 /// ranges of code in ascending order of their address, [`CODE_CHECKSUM_SIZE`] bytes each: 8 bytes for the start relative to the table's first
 /// byte, modulo 2^64, 4 bytes for the size in bytes, and the CRC-32 of the bytes; then the number of ranges (4 bytes), then this
 /// magic. All fields have the byte order of the machine. Code outside of the ranges may differ from the code that was linked.
-pub const CODE_MAGIC: u32 = 0x4443_4653;
+pub const CODE_MAGIC: u32 = code_checksums::CODE_MAGIC;
 /// Size of one range in the list of code checksums, in bytes.
-pub const CODE_CHECKSUM_SIZE: usize = 16;
+pub const CODE_CHECKSUM_SIZE: usize = code_checksums::CODE_CHECKSUM_SIZE;
 /// Size of the list of code checksums without the ranges, in bytes.
 pub const CODE_CHECKSUMS_SIZE: usize = 8;
 

@@ -12,7 +12,6 @@ use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
 use crate::sframe::tail;
 use crate::text::{Filled, texts};
-use crate::verdict::End;
 
 /// The greatest number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
 /// functions may share all rows. Tables of real programs need less than one for each byte.
@@ -91,14 +90,6 @@ impl fmt::Display for Damage {
 }
 
 impl Damage {
-    /// The reason of the doubt in each walk by these tables.
-    pub(crate) const fn doubt(self) -> End {
-        match self {
-            Self::Code { start } => End::CodeChanged(start),
-            damage => End::DamagedTables(damage),
-        }
-    }
-
     /// The text of [`Display`](fmt::Display).
     pub(crate) fn filled(&self) -> Filled {
         let (first, second) = match *self {
@@ -184,7 +175,8 @@ impl Tables<'_> {
         for section in self.sections().flatten().filter(|_| verified.checksum) {
             let list = tail::code_checksums(section.data);
             let order = section.functions.order;
-            verified.code |= compare(list, order, section.address, code, address)?;
+            let same = compare(list, order, section.address, code, address);
+            verified.code |= same.map_err(|start| Damage::Code { start })?;
         }
         Ok(verified)
     }

@@ -41,6 +41,6 @@ impl RowSource for Map<'_> {
     }
 
     fn doubt(&self) -> Option<End> {
-        self.damage.map(|damage| damage.doubt())
+        self.damage.map(End::of_damage)
     }
 }

@@ -30,7 +30,7 @@ impl RowSource for Tables<'_> {
     /// Tables that cannot be parsed have no damage: `describes` refuses them.
     fn doubt(&self) -> Option<End> {
         match (self.first, self.damage) {
-            (Ok(_), Some(damage)) => Some(damage.doubt()),
+            (Ok(_), Some(damage)) => Some(End::of_damage(damage)),
             _ => None,
         }
     }

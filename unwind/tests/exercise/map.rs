@@ -1,7 +1,7 @@
 //! What rule maps say of themselves and of addresses.
 
 use unwind::map::{Map, format};
-use unwind::sframe::Rule;
+use unwind::sframe::{Damage, Rule};
 use unwind::{
     ArmTables, Found, ImageTables, Kept, Machine, Proof, Range, Restored, RowSource, arm, ehabi,
 };
@@ -18,6 +18,12 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
         ask(&image, pc);
     }
     assert_eq!(verified, image.verified(verified).verify());
+    // The tables themselves are no code of the image, unless they say so.
+    let with_code = image.verify_code(bytes, address);
+    assert_eq!(
+        with_code.is_ok() || matches!(with_code, Err(Damage::Code { .. })),
+        verified.is_ok()
+    );
     let _ = image.moved_by();
     assert_eq!(ImageTables::none().functions().count(), 0);
     let parsed = Map::parse(bytes, address);
@@ -57,6 +63,11 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
     );
     let outcome = arm.verify();
     assert_eq!(outcome.map, verified);
+    let with_code = arm.verify_code(bytes, address).map;
+    assert_eq!(
+        with_code.is_ok() || matches!(with_code, Err(Damage::Code { .. })),
+        verified.is_ok()
+    );
     assert!(arm.outermost(&[]).verified(outcome).doubt().is_some() == verified.is_err());
     assert_eq!(arm.moved_by(), Some(map.moved_by()));
     assert!(ArmTables::none().describes(Machine::Arm).is_err());

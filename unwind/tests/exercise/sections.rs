@@ -78,6 +78,7 @@ fn proof(tables: &Tables<'_>, found: &Found) {
             Some(0) => assert_eq!(found.proof, Proof::Proven),
             Some(_) => assert_ne!(found.proof, Proof::Unknown),
         }
+        assert!(section.code_checksums_size() <= section.length());
     }
 }
 
@@ -89,6 +90,7 @@ fn same_row(found: &Found, row: &Row, is_trap: bool) {
         (row.cfa, row.return_address, row.frame_pointer)
     );
     let again = Rules::new(rules.cfa(), rules.return_address(), rules.frame_pointer());
+    let again = again.with_signed(rules.is_signed());
     assert_eq!(again, rules);
     assert_eq!(rules.is_outermost(), row.is_outermost());
 }

@@ -199,6 +199,7 @@ fn continued<R: RegisterSet>(
     let mut again = unwinder
         .frames(first, stacks)
         .continues(earlier.inherited());
+    assert_eq!(Doubt::may_have_run().frame, 0);
     assert_eq!(again.by_ref().take(bound + 1).count(), count);
     assert!(!is_in_doubt || again.doubt().is_some() && again.end() != Some(End::Complete));
 }
