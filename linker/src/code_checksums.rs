@@ -9,7 +9,6 @@ use unwind::sframe::format;
 
 use crate::image::{Image, is_code};
 use crate::outermost::named;
-use crate::sframe::Out;
 use crate::symbols::Symbols;
 
 /// The greatest size of a range, in bytes. A report names the range whose code differs.
@@ -43,7 +42,7 @@ impl CodeChecksums {
                 .filter(|other| start <= other.end && other.start <= end)
                 .map(|other| other.start.max(start)..other.end.min(end));
             let mut at = start;
-            for other in inside.chain([end..end]) {
+            for other in inside.chain(std::iter::once(end..end)) {
                 while at < other.start {
                     let next = other.start.min(at.saturating_add(MAX_SIZE));
                     let bytes = &bytes[(at - start) as usize..(next - start) as usize];
@@ -87,18 +86,9 @@ impl CodeChecksums {
         }
     }
 
-    /// Writes the list for a table at this address.
-    pub(crate) fn write(&self, out: &mut Out, table: u64) {
-        if self.ranges.is_empty() {
-            return;
-        }
-        for (range, checksum) in &self.ranges {
-            out.u64(range.start.wrapping_sub(table));
-            out.size((range.end - range.start) as usize);
-            out.u32(*checksum);
-        }
-        out.size(self.ranges.len());
-        out.u32(format::CODE_MAGIC);
+    /// The ranges with their checksums, in ascending order.
+    pub(crate) fn ranges(&self) -> &[(Range<u64>, u32)] {
+        &self.ranges
     }
 }
 

@@ -263,7 +263,7 @@ impl Map {
             out.bytes.extend_from_slice(&rule.kept);
             out.u8(0);
         }
-        self.code.write(&mut out, address);
+        out.code_checksums(&self.code, address);
         let checksum = crc32fast::hash(&out.bytes);
         out.u32(checksum);
         out.bytes

@@ -1,5 +1,9 @@
 //! Numbers in the byte order of the section.
 
+use unwind::sframe::format;
+
+use crate::code_checksums::CodeChecksums;
+
 /// Bytes in the order of the section.
 pub(crate) struct Out {
     pub(crate) bytes: Vec<u8>,
@@ -25,6 +29,20 @@ impl Out {
 
     pub(crate) fn size(&mut self, value: usize) {
         self.u32(u32::try_from(value).expect("a section of less than 4 GiB"));
+    }
+
+    /// Writes the checksums of the code for a table at this address; nothing if there are none.
+    pub(crate) fn code_checksums(&mut self, code: &CodeChecksums, table: u64) {
+        if code.ranges().is_empty() {
+            return;
+        }
+        for (range, checksum) in code.ranges() {
+            self.u64(range.start.wrapping_sub(table));
+            self.size((range.end - range.start) as usize);
+            self.u32(*checksum);
+        }
+        self.size(code.ranges().len());
+        self.u32(format::CODE_MAGIC);
     }
 
     fn push<const N: usize>(&mut self, little: [u8; N], big: [u8; N]) {

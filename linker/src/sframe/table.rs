@@ -262,7 +262,7 @@ impl Table {
         out.bytes.resize(out.bytes.len() + room, 0);
         if self.tail_size() > 0 {
             self.write_unproven(&mut out, address);
-            self.code.write(&mut out, address);
+            out.code_checksums(&self.code, address);
             out.u64(address);
             out.u32(format::LINKED_MAGIC);
             let checksum = crc32fast::hash(&out.bytes);
