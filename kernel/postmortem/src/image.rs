@@ -30,6 +30,16 @@ impl Section {
         Self::new(unsafe { core::slice::from_raw_parts(start, length) })
     }
 
+    /// The part from the address `start` to the address `end`; empty if it is not inside.
+    pub(crate) fn part(&self, start: u64, end: u64) -> Self {
+        let offset = |address: u64| usize::try_from(address.wrapping_sub(self.address));
+        let range = offset(start).unwrap_or(usize::MAX)..offset(end).unwrap_or(usize::MAX);
+        Self {
+            bytes: self.bytes.get(range).unwrap_or_default(),
+            address: start,
+        }
+    }
+
     /// The address after the last byte.
     #[must_use]
     pub fn end(&self) -> u64 {

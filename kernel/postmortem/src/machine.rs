@@ -8,12 +8,15 @@ use crate::arch::NAME;
 use crate::image::Image;
 use crate::module::Loaded;
 use crate::modules::Reading;
-use crate::tables::{Outcome, moved_by, weakness, write_outcome};
+use crate::regions::Regions;
+use crate::tables::{Outcome, both, moved_by, weakness, write_outcome};
 
 /// The architecture, the build and the state of the tables; as text, without a newline.
 pub(crate) struct Machine {
     build_id: &'static [u8],
     verified: Outcome,
+    /// The first address of the image's code that cannot be read.
+    missing: Option<u64>,
     /// The weakest tables of a module, if they are weaker than those of the image.
     of_module: Option<Outcome>,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64.
@@ -23,10 +26,12 @@ pub(crate) struct Machine {
 impl Machine {
     /// Verifies the tables of an image, which know the outcome from then on, and those of its modules. When a report begins, because memory may be damaged
     /// at any time; not for each trace again, because it takes time in proportion to the tables' size.
-    pub(crate) fn verify(image: &mut Image) -> Self {
-        let verified = image
-            .tables
-            .verify_code(image.code.bytes, image.code.address);
+    ///
+    /// `regions` are the code that can be read, which is compared.
+    pub(crate) fn verify(image: &mut Image, regions: &Regions) -> Self {
+        let tables = image.tables;
+        let outcomes = (regions.iter()).map(|code| tables.verify_code(code.bytes, code.address));
+        let verified = (outcomes.reduce(both)).unwrap_or_else(|| tables.verify_code(&[], 0));
         image.tables = image.tables.verified(verified);
         let reading = Reading::begin();
         let modules = reading.as_ref().map(Reading::modules).unwrap_or_default();
@@ -34,6 +39,7 @@ impl Machine {
             of_module: weakest(&verified, modules),
             build_id: image.build_id,
             verified,
+            missing: regions.first_missing(image.code),
             moved_by: moved_by(&image.tables, &verified).unwrap_or(0),
         }
     }
@@ -57,6 +63,9 @@ impl fmt::Display for Machine {
             f.write_str(", ")?;
         }
         write_outcome(f, &self.verified)?;
+        if let Some(missing) = self.missing {
+            write!(f, ", code at {missing:#x} cannot be read")?;
+        }
         if let Some(outcome) = &self.of_module {
             f.write_str(", of a module: ")?;
             write_outcome(f, outcome)?;
@@ -107,6 +116,7 @@ mod tests {
             let machine = Machine {
                 build_id: &[],
                 verified,
+                missing: None,
                 of_module: weakest(&verified, modules),
                 moved_by: 0,
             };

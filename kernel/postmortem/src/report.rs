@@ -10,11 +10,13 @@ use crate::cause::Cause;
 use crate::code;
 use crate::held::{Held, Other};
 use crate::image::Image;
+use crate::kernel_text::KernelText;
 use crate::machine::Machine;
 use crate::module::section;
 use crate::modules::Reading;
 use crate::platform::Task;
 use crate::postmortem::Postmortem;
+use crate::regions::Regions;
 use crate::rendezvous::Shown;
 use crate::stack::{NO_CPU, Owner};
 use crate::stacks::TaskName;
@@ -26,6 +28,8 @@ pub(crate) struct Report {
     postmortem: &'static Postmortem,
     /// Its tables know what verifying them has found.
     image: Image,
+    /// Its code that can be read.
+    regions: Regions,
     machine: Machine,
 }
 
@@ -33,10 +37,12 @@ impl Report {
     /// Verifies the tables, once for all traces.
     pub(crate) fn new(postmortem: &'static Postmortem) -> Self {
         let mut image = postmortem.platform.image();
-        let machine = Machine::verify(&mut image);
+        let regions = Regions::readable(image.code);
+        let machine = Machine::verify(&mut image, &regions);
         Self {
             postmortem,
             image,
+            regions,
             machine,
         }
     }
@@ -50,12 +56,12 @@ impl Report {
     ) -> fmt::Result {
         let cpu = cause.cpu(held);
         let registers = cause.registers(held);
-        let (image, task) = (&self.image, self.task_on(cpu, registers.sp()));
+        let task = self.task_on(cpu, registers.sp());
         writeln!(out, "cpu {cpu}, task {task}, {}", self.machine)?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             if !frame.is_user() {
-                write_code(out, image, frame.pc())?;
+                write_code(out, &self.regions, frame.pc())?;
             }
         }
         self.write_callers(out, cpu, registers)
@@ -90,7 +96,7 @@ impl Report {
                         cpu: Some(cpu),
                         cause,
                     };
-                    let registers = cause.registers(held);
+                    let (registers, _) = cause.of_its_cpu();
                     let task = self.task_on(cpu, registers.sp());
                     writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
                     self.write_callers(out, cpu, registers)?;
@@ -147,7 +153,7 @@ impl Report {
         held.others().find_map(|cpu| {
             let registers = match held.other(cpu) {
                 Other::Interrupted(frame) => frame.registers(),
-                Other::Failed(cause) => cause.registers(held),
+                Other::Failed(cause) => cause.of_its_cpu().0,
                 Other::Silent => return None,
             };
             let task = self.task_on(cpu, registers.sp());
@@ -199,7 +205,10 @@ impl Report {
 
     fn write_state(&self, out: &mut dyn Write, number: usize, end: &str) -> fmt::Result {
         match self.postmortem.platform.task(number) {
-            Some(task) => writeln!(out, "task {}: {}{end}", task.name, task.state),
+            Some(task) => {
+                let [name, state] = [task.name, task.state].map(KernelText);
+                writeln!(out, "task {name}: {state}{end}")
+            }
             None => Ok(()),
         }
     }
@@ -217,7 +226,7 @@ impl Report {
     fn walk(&self, cpu: usize, registers: Registers) -> Walk {
         let platform = self.postmortem.platform;
         let noted = &self.postmortem.per_cpu(cpu).machine_check;
-        Walk::new(platform, noted, self.image, cpu, registers)
+        Walk::new(platform, noted, self.image, self.regions, cpu, registers)
     }
 
     /// The task that runs on a CPU with this stack pointer. It is the one that the kernel has noted, if that runs, wherever `sp` is. If
@@ -240,10 +249,10 @@ impl Report {
 }
 
 /// Writes the code around this address, of the image or of a module.
-fn write_code(out: &mut dyn Write, image: &Image, pc: u64) -> fmt::Result {
+fn write_code(out: &mut dyn Write, regions: &Regions, pc: u64) -> fmt::Result {
     let reading = Reading::begin();
     let module = reading.as_ref().map(Reading::modules).unwrap_or_default();
-    let code = section(module, pc).unwrap_or(image.code);
+    let code = section(module, pc).unwrap_or_else(|| regions.with(pc));
     code::write(out, code, pc, INSTRUCTION)
 }
 
@@ -254,7 +263,7 @@ impl Postmortem {
     /// # Errors
     /// The errors of `out`.
     pub fn write_code(&self, out: &mut dyn Write, pc: u64) -> fmt::Result {
-        write_code(out, &self.platform.image(), pc)
+        write_code(out, &Regions::readable(self.platform.image().code), pc)
     }
 
     /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
@@ -308,7 +317,7 @@ impl fmt::Display for Wait<'_> {
         let platform = self.0.platform;
         let task = platform.task(self.1);
         match task.and_then(|task| task.waits_for) {
-            Some(lock) => write!(f, ", waits for {lock}"),
+            Some(lock) => write!(f, ", waits for {}", KernelText(lock)),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use unwind::{Cached, Code, Fallbacks, RegisterSet as _, RuleCache, Undeclared, Unwinder};
+use unwind::{Cached, Fallbacks, RegisterSet as _, RuleCache, Undeclared, Unwinder};
 
 use crate::arch::{NAME, Registers, TrapFrame, for_walk};
 use crate::image::Image;
@@ -11,6 +11,7 @@ use crate::lines::{Lines, Packed, write_image};
 use crate::machine::Machine;
 use crate::postmortem::Postmortem;
 use crate::probe;
+use crate::regions::Regions;
 use crate::stacks::Stacks;
 
 /// The version of the format.
@@ -121,6 +122,8 @@ impl<const WORDS: usize> Default for Samples<WORDS> {
 pub struct Sampler<const ENTRIES: usize> {
     postmortem: &'static Postmortem,
     image: Image,
+    /// Its code that can be read.
+    regions: Regions,
     cache: &'static RuleCache<ENTRIES>,
 }
 
@@ -135,10 +138,12 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
     #[must_use]
     pub fn new(postmortem: &'static Postmortem, cache: &'static RuleCache<ENTRIES>) -> Self {
         let mut image = postmortem.platform.image();
-        Machine::verify(&mut image);
+        let regions = Regions::readable(image.code);
+        Machine::verify(&mut image, &regions);
         Self {
             postmortem,
             image,
+            regions,
             cache,
         }
     }
@@ -170,9 +175,9 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
             let stack = stacks.iter().find(|stack| stack.holds(sp))?;
             Some(stack.range())
         };
-        let code = [Code::new(self.image.code.bytes, self.image.code.address)];
+        let (code, count) = self.regions.code();
         let unwinder = Unwinder::new(Cached::new(self.image.rows(), self.cache))
-            .code(&code)
+            .code(code.get(..count).unwrap_or_default())
             .trap_registers(platform.trap_code().saved)
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
         let registers = for_walk(frame.registers());

@@ -5,6 +5,7 @@ use core::fmt;
 use unwind::RegisterSet as _;
 
 use crate::arch::{Registers, TrapFrame};
+use crate::kernel_text::KernelText;
 use crate::names::Names;
 use crate::platform::Platform;
 use crate::probe;
@@ -131,7 +132,7 @@ pub(crate) struct TaskName<'a>(pub &'a dyn Platform, pub usize);
 impl fmt::Display for TaskName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.task(self.1) {
-            Some(task) => task.name.fmt(f),
+            Some(task) => KernelText(task.name).fmt(f),
             None => self.1.fmt(f),
         }
     }

@@ -9,15 +9,24 @@ use crate::postmortem::{Cpus, Postmortem};
 use crate::watchdog::SECONDS;
 
 impl Cause<'_> {
-    /// The trap frame, if anything was interrupted.
+    /// The registers of the CPU that met the cause, and its trap frame if it was interrupted.
+    pub(crate) fn of_its_cpu(&self) -> (Registers, Option<&TrapFrame>) {
+        match self {
+            Self::Panic(_, registers) | Self::Hang(_, registers) => (*registers, None),
+            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => {
+                (frame.registers(), Some(frame))
+            }
+        }
+    }
+
+    /// The trap frame of the CPU that the report is about, if it was interrupted.
     pub(crate) fn frame<'a>(&'a self, held: &'a Held<'_>) -> Option<&'a TrapFrame> {
         match self {
-            Self::Panic(..) => None,
-            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => Some(frame),
             Self::Hang(cpu, _) => match held.other(*cpu) {
                 Other::Interrupted(frame) => Some(frame),
                 Other::Failed(_) | Other::Silent => None,
             },
+            _ => self.of_its_cpu().1,
         }
     }
 
@@ -31,11 +40,8 @@ impl Cause<'_> {
 
     /// The registers from which a walk of that CPU starts.
     pub(crate) fn registers(&self, held: &Held<'_>) -> Registers {
-        match self {
-            Self::Panic(_, registers) => *registers,
-            Self::Hang(_, registers) => self.frame(held).map_or(*registers, TrapFrame::registers),
-            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => frame.registers(),
-        }
+        let frame = self.frame(held).map(TrapFrame::registers);
+        frame.unwrap_or(self.of_its_cpu().0)
     }
 }
 
@@ -56,14 +62,12 @@ impl Cpus for Known<'_, '_> {
             return Some((cause.registers(held), cause.frame(held)));
         }
         // Another one hangs, and this one has noticed.
-        if let Cause::Hang(_, registers) = cause
-            && cpu == held.cpu()
-        {
-            return Some((*registers, None));
+        if cpu == held.cpu() {
+            return Some(cause.of_its_cpu());
         }
         match held.other(cpu) {
             Other::Interrupted(frame) => Some((frame.registers(), Some(frame))),
-            Other::Failed(cause) => Some((cause.registers(held), cause.frame(held))),
+            Other::Failed(cause) => Some(cause.of_its_cpu()),
             Other::Silent => None,
         }
     }

@@ -3,17 +3,31 @@
 
 use core::fmt;
 
-use unwind::sframe::Verified;
+use unwind::sframe::{Damage, Verified};
 
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use sframe::{
-    ImageTables, Outcome, is_without_tables, moved_by, none, of_module, weakness, write_outcome,
+    ImageTables, Outcome, both, is_without_tables, moved_by, none, of_module, weakness,
+    write_outcome,
 };
 
 #[cfg(target_arch = "arm")]
 pub(crate) use arm::{
-    ImageTables, Outcome, is_without_tables, moved_by, none, of_module, weakness, write_outcome,
+    ImageTables, Outcome, both, is_without_tables, moved_by, none, of_module, weakness,
+    write_outcome,
 };
+
+/// Combines the results of comparing the same tables with two pieces of code.
+pub(crate) fn both_pieces(
+    one: Result<Verified, Damage>,
+    other: Result<Verified, Damage>,
+) -> Result<Verified, Damage> {
+    let (one, other) = (one?, other?);
+    Ok(Verified {
+        code: one.code && other.code,
+        ..one
+    })
+}
 
 fn write_verified(f: &mut fmt::Formatter<'_>, verified: &Verified) -> fmt::Result {
     f.write_str(match *verified {
@@ -33,6 +47,7 @@ mod sframe {
     use unwind::sframe::{Damage, ParseError};
     use unwind::{End, RegisterSet as _, RowSource as _};
 
+    pub(crate) use super::both_pieces as both;
     use super::{Verified, write_verified};
     use crate::arch::Registers;
 
@@ -93,12 +108,20 @@ mod arm {
     use unwind::sframe::{Damage, ParseError};
     use unwind::{ArmTables, ArmVerified, End};
 
-    use super::write_verified;
+    use super::{both_pieces, write_verified};
 
     pub(crate) type ImageTables<'a> = ArmTables<'a>;
 
     /// What verifying them has found.
     pub(crate) type Outcome = ArmVerified;
+
+    /// Combines the results of comparing the same tables with two pieces of code.
+    pub(crate) fn both(one: Outcome, other: Outcome) -> Outcome {
+        ArmVerified {
+            map: both_pieces(one.map, other.map),
+            ..one
+        }
+    }
 
     /// Those of an image that has none.
     pub(crate) const fn none() -> ImageTables<'static> {

@@ -7,8 +7,7 @@ use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
 use unwind::symbols::{SymbolTable, SymbolsError};
 use unwind::{
-    Code, CodeReader, Doubt, End, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder,
-    compact,
+    CodeReader, Doubt, End, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder, compact,
 };
 
 use crate::arch::{Registers, TrapFrame, for_walk, frames};
@@ -16,6 +15,7 @@ use crate::image::Image;
 use crate::module::{Loaded, Rows, names};
 use crate::modules::Reading;
 use crate::platform::Platform;
+use crate::regions::Regions;
 use crate::stack::{Rank, Stack};
 use crate::stacks::Stacks;
 use crate::words::Words;
@@ -30,7 +30,8 @@ pub struct Walk {
     /// The last machine check of the CPU, for the text of one.
     noted: &'static LastMachineCheck,
     image: Image,
-    code: [Code<'static>; 1],
+    /// The image's code that can be read.
+    regions: Regions,
     modules: Option<Reading>,
     registers: Registers,
     /// The task that does not run, if it is one, with the registers that it has saved.
@@ -63,6 +64,7 @@ impl Walk {
         platform: &'static dyn Platform,
         noted: &'static LastMachineCheck,
         image: Image,
+        regions: Regions,
         cpu: usize,
         registers: Registers,
     ) -> Self {
@@ -77,7 +79,7 @@ impl Walk {
             platform,
             noted,
             image,
-            code: [Code::new(image.code.bytes, image.code.address)],
+            regions,
             modules: Reading::begin(),
             registers: for_walk(registers),
             task: None,
@@ -147,8 +149,9 @@ impl Walk {
         let of_image = Cell::new(None);
         let function_at = |pc| self.function_at(modules, &of_image, pc);
         let rows = CodeReader::<Registers, _>::new(&rows, &function_at);
+        let (code, count) = self.regions.code();
         let unwinder = Unwinder::new(&rows)
-            .code(&self.code)
+            .code(code.get(..count).unwrap_or_default())
             .more_code(module_code)
             .trap_registers(self.platform.trap_code().saved);
         Trace::new(frames(&unwinder, self.registers, memory))

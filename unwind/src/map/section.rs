@@ -1,7 +1,7 @@
 //! A map: its header, checked once, and its parts.
 
 use crate::bytes::{ByteOrder, Bytes};
-use crate::code_checksums::{self, CodeChecksums, compare};
+use crate::code_checksums::{self, CheckedCode, CodeChecksums, compare};
 use crate::crc32::crc32;
 use crate::lookup::Proof;
 use crate::map::error::MapError;
@@ -174,6 +174,11 @@ impl<'a> Map<'a> {
             code: same.map_err(|start| Damage::Code { start })?,
             ..verified
         })
+    }
+
+    /// Returns the ranges of code whose checksums the map contains.
+    pub(crate) fn checked_code(&self) -> CheckedCode<'a> {
+        CheckedCode::new(self.behind_kept().0, self.order, self.address)
     }
 
     /// Returns the checksums of the code, and the bytes before them.

@@ -1,6 +1,7 @@
 //! One SFrame section: its header, checked once.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::code_checksums::CheckedCode;
 use crate::readers::{self, Reader as _};
 use crate::sframe::abi::Abi;
 use crate::sframe::error::ParseError;
@@ -217,6 +218,12 @@ impl<'a> Section<'a> {
             count => (count.saturating_mul(format::CODE_CHECKSUM_SIZE))
                 .saturating_add(format::CODE_CHECKSUMS_SIZE),
         }
+    }
+
+    /// Returns the ranges of code whose checksums the section contains.
+    pub(crate) fn checked_code(&self) -> CheckedCode<'a> {
+        let list = tail::code_checksums(self.data);
+        CheckedCode::new(list, self.functions.order, self.address)
     }
 
     /// Bytes from the header to the end of the last part: where a section that was appended may start.

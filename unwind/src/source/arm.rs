@@ -2,6 +2,7 @@
 //! hold at calls, for code that has no row there.
 
 use super::RowSource;
+use crate::code_checksums::CheckedCode;
 use crate::ehabi::{self, Error};
 use crate::lookup::{Found, LookupError};
 use crate::map::{Map, MapError};
@@ -67,6 +68,11 @@ impl<'a> ArmTables<'a> {
     #[must_use]
     pub fn verify_code(&self, code: &[u8], address: u64) -> ArmVerified {
         self.verify_by(|map| map.verify_code(code, address))
+    }
+
+    /// Does the same as [`ImageTables::checked_code`](crate::ImageTables::checked_code).
+    pub fn checked_code(&self) -> impl Iterator<Item = Range> + use<'a> {
+        (self.map.as_ref()).map_or(CheckedCode::NONE, Map::checked_code)
     }
 
     fn verify_by(&self, verify: impl Fn(&Map<'_>) -> Result<Verified, Damage>) -> ArmVerified {

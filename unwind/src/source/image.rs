@@ -1,6 +1,7 @@
 //! The tables of an image, of the format that its link has chosen.
 
 use super::RowSource;
+use crate::code_checksums::CheckedCode;
 use crate::lookup::{Found, LookupError};
 use crate::map::{self, Map, MapError};
 use crate::memory::Range;
@@ -62,6 +63,17 @@ impl<'a> ImageTables<'a> {
         match self {
             Self::SFrame(tables) => tables.verify_code(code, address),
             Self::Map(map) => map.verify_code(code, address),
+        }
+    }
+
+    /// Returns the ranges of code whose checksums the tables contain, in ascending order: all code that stays as it was linked. None for tables
+    /// without such checksums. If the tables are damaged, the ranges may be wrong.
+    pub fn checked_code(&self) -> impl Iterator<Item = Range> + use<'a> {
+        match self {
+            Self::SFrame(tables) => {
+                (tables.first()).map_or(CheckedCode::NONE, |section| section.checked_code())
+            }
+            Self::Map(map) => map.checked_code(),
         }
     }
 

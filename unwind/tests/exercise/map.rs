@@ -25,6 +25,7 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
         verified.is_ok()
     );
     let _ = image.moved_by();
+    assert!(image.checked_code().count() < bytes.len());
     assert_eq!(ImageTables::none().functions().count(), 0);
     let parsed = Map::parse(bytes, address);
     let map = match parsed {
@@ -70,6 +71,7 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
     );
     assert!(arm.outermost(&[]).verified(outcome).doubt().is_some() == verified.is_err());
     assert_eq!(arm.moved_by(), Some(map.moved_by()));
+    assert!(arm.checked_code().eq(image.checked_code()));
     assert!(ArmTables::none().describes(Machine::Arm).is_err());
     ask(&arm, pc);
     ask(&map, pc);

@@ -10,7 +10,6 @@ mod linked;
 mod memory;
 mod others;
 mod own_stack;
-mod regions;
 mod stack;
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) mod tests;
@@ -34,6 +33,7 @@ use crate::image::Image;
 use crate::machine::Machine;
 use crate::module::{self, Loaded, Rows};
 use crate::modules::Reading;
+use crate::regions::Regions;
 use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
@@ -42,7 +42,6 @@ use memory::Stacks;
 pub use memory::{physical_memory_at, stacks_by};
 pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use own_stack::report_on;
-use regions::Regions;
 pub use stack::{print_stack, print_stack_from};
 #[cfg(not(target_arch = "x86_64"))]
 pub use trap_frame::trap_frame;
@@ -204,7 +203,9 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    let _ = writeln!(out, "{what}");
+    let _ = write!(out, "{what}");
+    // The text may have failed.
+    let _ = out.write_str("\n");
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
     stacks
@@ -244,7 +245,7 @@ impl Report<'_> {
     /// Verifies the tables, and writes what that has found. Not inlined, as what it takes of the stack is not needed later.
     #[inline(never)]
     fn write_machine(&mut self, out: &mut dyn Write, has_others: bool) -> fmt::Result {
-        let machine = Machine::verify(&mut self.image);
+        let machine = Machine::verify(&mut self.image, &self.regions);
         if has_others {
             write!(out, "cpu {}, ", cpu::hardware_number())?;
         }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use crate::regions::Regions;
 use unwind::ImageTables;
 use unwind::Range;
 
-use super::regions::Regions;
 use super::{BEGUN, Begin, Report, print_from, print_no_more};
 use crate::image::{Image, Section};
 use crate::x86_64::Registers;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::machine::{CPU, Machine, dies, frame};
-use crate::Other;
+use crate::{Cause, Other};
 
 #[test]
 fn another_cpu_stands_still_while_it_is_looked_at() {
@@ -33,6 +33,46 @@ fn another_cpu_stands_still_while_it_is_looked_at() {
         drop(held);
         assert!(!cpu1.join().expect("CPU 1 goes on"));
     });
+}
+
+#[test]
+fn a_cpu_that_finds_a_hang_during_a_report_has_its_own_registers_there() {
+    let (_, postmortem) = Machine::new(3, false);
+    let held = postmortem.hold().expect("nobody holds the others");
+    let hangs = frame(7);
+    let mut elsewhere = frame(7);
+    elsewhere.set_pc(0x1111);
+    let finds = Cause::Hang(1, elsewhere.registers());
+    // CPU 1 has stopped, and CPU 2 waits for its turn.
+    let stopped = postmortem.side(1);
+    let frame = std::ptr::from_ref(&hangs).cast_mut().cast();
+    stopped.stopped.store(frame, Ordering::Release);
+    let now = postmortem.rendezvous.held.load(Ordering::Relaxed);
+    stopped.waits_for.store(now, Ordering::Release);
+    let cause = std::ptr::from_ref(&finds).cast_mut().cast();
+    postmortem.side(2).failed.store(cause, Ordering::Release);
+    let mut out = String::new();
+    postmortem
+        .write_others(&mut out, &held)
+        .expect("a string takes everything");
+    let of_finder = out
+        .split_once("failed too: hang on cpu 1")
+        .expect("CPU 2 is there")
+        .1;
+    assert!(of_finder.contains("0x0000000000001111 p"), "{out}");
+    assert!(!of_finder.contains("0x0000000000004321"), "{out}");
+}
+
+#[test]
+fn a_name_that_cannot_be_written_ends_no_list() {
+    let (machine, postmortem) = Machine::new(1, false);
+    machine.has_broken_names.store(true, Ordering::Relaxed);
+    let mut out = String::new();
+    postmortem
+        .write_tasks(&mut out, frame(7).registers())
+        .expect("a string takes everything");
+    let incomplete = "task half (text incomplete: its Display failed): sleeps\n";
+    assert!(out.contains(incomplete), "{out}");
 }
 
 /// Runs this on CPU 1.

@@ -29,6 +29,8 @@ pub struct Machine {
     cpus: usize,
     /// Task `main` is being left.
     pub switches: AtomicBool,
+    /// The name of task `other` cannot be written.
+    pub has_broken_names: AtomicBool,
     /// CPU 1 was sent an NMI.
     pub nmi: AtomicBool,
     /// Whether the clock advances by three seconds at every reading.
@@ -120,7 +122,10 @@ unsafe impl Platform for Machine {
                 ..task
             }),
             1 => Some(Task {
-                name: &"other",
+                name: match self.has_broken_names.load(Ordering::Relaxed) {
+                    false => &"other",
+                    true => &Broken,
+                },
                 state: &"sleeps",
                 ..task
             }),
@@ -135,6 +140,16 @@ unsafe impl Platform for Machine {
     fn interrupt_name(&self, _: u64) -> Option<&'static str> {
         fail(&self.in_words);
         None
+    }
+}
+
+/// A text whose `Display` fails half way.
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("half ")?;
+        Err(std::fmt::Error)
     }
 }
 
@@ -166,6 +181,7 @@ impl Machine {
             stacks: Box::leak(Box::new([[0; 64]; 2])),
             cpus,
             switches: AtomicBool::new(false),
+            has_broken_names: AtomicBool::new(false),
             nmi: AtomicBool::new(false),
             hurries,
             in_words: Mutex::default(),

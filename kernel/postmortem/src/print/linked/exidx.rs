@@ -40,7 +40,7 @@ pub(super) fn image([code, map, index, table, outermost, names]: [Section; 6]) -
     Image::new(code, map, index, table, outermost, names)
 }
 
-/// None: exception tables are of use only for code that is known.
-pub(super) const fn functions(_: &Image) -> core::iter::Empty<Range> {
-    core::iter::empty()
+/// Returns the ranges of code whose checksums the rule map contains. Exception tables do not contain where code is.
+pub(super) fn code(image: &Image) -> impl Iterator<Item = Range> {
+    image.tables.checked_code()
 }

@@ -13,8 +13,8 @@ use exidx as tables;
 use sframe as tables;
 
 use super::memory::Stacks;
-use super::regions::Regions;
 use crate::image::{Image, Section};
+use crate::regions::Regions;
 
 /// The image that this code is part of, and its code. Not inlined, as what it takes of the stack is not needed later.
 #[inline(never)]
@@ -30,7 +30,10 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
     });
     let mut image = tables::image(sections);
     let regions = match image.code.bytes {
-        [] => Regions::described(|| tables::functions(&image), stacks),
+        [] => Regions::described(
+            || tables::code(&image),
+            |region| stacks.are_memory(region.start, region.end),
+        ),
         _ => Regions::one(image.code),
     };
     // Nobody has to place the linker's note: this is the build that the names were made for.

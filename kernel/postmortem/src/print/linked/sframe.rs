@@ -40,7 +40,12 @@ pub(super) fn image([code, tables, names]: [Section; 3]) -> Image {
     Image::new(code, tables, names)
 }
 
-/// Its functions, as far as they have rows.
-pub(super) fn functions(image: &Image) -> impl Iterator<Item = Range> {
-    image.tables.functions()
+/// Returns the ranges of code whose checksums the tables contain; in tables without checksums, the functions with rows.
+pub(super) fn code(image: &Image) -> impl Iterator<Item = Range> {
+    let checked = image.tables.checked_code();
+    let functions = match image.tables.checked_code().next() {
+        Some(_) => None,
+        None => Some(image.tables.functions()),
+    };
+    checked.chain(functions.into_iter().flatten())
 }
