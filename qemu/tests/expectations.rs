@@ -182,7 +182,7 @@ fn no_change_of_a_panic_meets_its_expectation(kernel: Kernel) {
 fn no_change_of_a_panic_in_a_handler_meets_its_expectation(kernel: Kernel) {
     let boundary = match kernel.arch {
         Arch::X86_64 => "breakpoint",
-        Arch::Aarch64 => "breakpoint 0x1",
+        Arch::Aarch64 => "breakpoint 0x0",
     };
     let scenario = "kernel::scenario::nested::panic_in_handler";
     let trace = format!(

@@ -196,7 +196,7 @@ fn a_breakpoint_that_cannot_return_ends_the_kernel(kernel: Kernel) {
     let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
-    let words = ": no room on the stack: breakpoint 0x1";
+    let words = ": no room on the stack: breakpoint 0x0";
     assert!(
         report.panicked.starts_with("fault on cpu 0 at "),
         "{}",

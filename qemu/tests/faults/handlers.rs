@@ -29,7 +29,7 @@ fn an_exception_in_a_handler(kernel: Kernel) {
             "p kernel::scenario::nested::handler
              r~ kernel::scenario::nested::exception_in_handler::{closure#0}
              = trap
-             -- breakpoint 0x1, stack boot
+             -- breakpoint 0x0, stack boot
              p kernel::scenario::nested::exception_in_handler",
         ],
         end: COMPLETE,
@@ -42,7 +42,7 @@ fn a_panic_in_a_handler(kernel: Kernel) {
     let report = Report::find(&ran.serial);
     let boundary = match kernel.arch {
         Arch::X86_64 => "breakpoint",
-        Arch::Aarch64 => "breakpoint 0x1",
+        Arch::Aarch64 => "breakpoint 0x0",
     };
     let handler = "kernel::scenario::nested::panic_in_handler";
     let trace = format!(

@@ -49,7 +49,7 @@ fn an_exception_with_no_room_for_it(kernel: Kernel) {
         Arch::Aarch64 => (
             "no room on the stack: data abort: write to ",
             "exception",
-            "breakpoint 0x1",
+            "breakpoint 0x0",
         ),
     };
     assert!(report.panicked.contains(words), "{}", report.panicked);

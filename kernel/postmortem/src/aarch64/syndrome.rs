@@ -85,10 +85,24 @@ impl Syndrome {
         (self.bits() >> 26) & 0x3f
     }
 
-    /// Whether the instruction was `brk`.
+    /// Whether the instruction was `brk`, and not a [trap](Self::is_compiler_trap) of the compiler: the code can continue behind it.
     #[must_use]
     pub fn is_breakpoint(self) -> bool {
+        self.class() == BRK && !self.is_compiler_trap()
+    }
+
+    /// Whether the instruction was a `brk` that compilers emit where code must not continue, because what follows may be another function:
+    /// LLVM's `trap` (1), `ubsantrap` (0x5500 and the kind of the check) and checks of signed pointers (0xc470 and the key), GCC's
+    /// `__builtin_trap` (1000).
+    #[must_use]
+    pub fn is_compiler_trap(self) -> bool {
         self.class() == BRK
+            && matches!(self.immediate(), 1 | 1000 | 0x5500..=0x55ff | 0xc470..=0xc473)
+    }
+
+    /// The number in a `brk` instruction: bits 15 to 0.
+    const fn immediate(self) -> u64 {
+        self.bits() & 0xffff
     }
 
     /// Whether it is a data abort at EL1.
@@ -107,6 +121,7 @@ impl Syndrome {
     ) -> fmt::Result {
         let class = self.class();
         match CLASSES.iter().find(|(number, _)| *number == class) {
+            _ if self.is_compiler_trap() => f.write_str("trap of the compiler, brk")?,
             Some((_, name)) => f.write_str(name)?,
             None => write!(f, "exception of class {class:#04x}")?,
         }
@@ -119,7 +134,7 @@ impl Syndrome {
             }
             0x24 | DATA_ABORT => self.abort(f, "read of", address, names),
             0x26 => write!(f, ": {sp:#018x}"),
-            BRK => write!(f, " {:#x}", self.bits() & 0xffff),
+            BRK => write!(f, " {:#x}", self.immediate()),
             _ => write!(f, ", syndrome {:#010x}", self.bits()),
         }
     }
@@ -131,13 +146,14 @@ impl Syndrome {
         address: u64,
         names: &dyn Names,
     ) -> fmt::Result {
+        let status = Status(self.bits() & 0x3f);
         if self.contains(Self::NO_ADDRESS) {
-            write!(f, ": {action} an unknown address")?;
+            // The register has the address of an earlier fault.
+            write!(f, ": {action} an unknown address, {status}")?;
         } else {
-            write!(f, ": {action} {address:#018x}")?;
+            write!(f, ": {action} {address:#018x}, {status}")?;
+            names.write_guard(f, address)?;
         }
-        write!(f, ", {}", Status(self.bits() & 0x3f))?;
-        names.write_guard(f, address)?;
         for flag in [Self::TABLE_WALK_STAGE_1, Self::CACHE_MAINTENANCE] {
             for (name, _) in self.intersection(flag).iter_names() {
                 write!(f, ", {name}")?;

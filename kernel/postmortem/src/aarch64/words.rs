@@ -139,7 +139,7 @@ mod tests {
             "instruction abort: execution of 0x0000000000000010, translation fault level 3"
         );
         assert_eq!(
-            words(0, class(0x25) | 1 << 10 | 0x10, 0),
+            words(0, class(0x25) | 1 << 10 | 0x10, Kernel::GUARD),
             "data abort: read of an unknown address, external abort"
         );
         assert_eq!(
@@ -169,6 +169,20 @@ mod tests {
             "exception of class 0x3f, syndrome 0xfe000000"
         );
         assert_eq!(words(7, 0xbe00_0000, 0), "SError, syndrome 0xbe000000");
+    }
+
+    #[test]
+    fn traps_of_compilers_are_no_breakpoints() {
+        let is_breakpoint =
+            |immediate: u64| Syndrome::from_bits_retain(class(0x3c) | immediate).is_breakpoint();
+        for trap in [1, 1000, 0x5500, 0x5516, 0x55ff, 0xc470, 0xc473] {
+            assert!(!is_breakpoint(trap), "{trap:#x}");
+            let text = format!("trap of the compiler, brk {trap:#x}");
+            assert_eq!(words(4, class(0x3c) | trap, 0), text);
+        }
+        for breakpoint in [0, 2, 0x5600, 0xf000, 0xffff] {
+            assert!(is_breakpoint(breakpoint), "{breakpoint:#x}");
+        }
     }
 
     #[test]
