@@ -38,6 +38,15 @@ impl Status {
             }
     }
 
+    /// Whether the abort is a report of an earlier access, whose address and direction are unknown.
+    #[must_use]
+    pub const fn is_asynchronous(self) -> bool {
+        match self.is_long() {
+            true => matches!(self.code(), 0x11 | 0x19),
+            false => matches!(self.code(), 0x16 | 0x18),
+        }
+    }
+
     /// Of a data abort, whether the access was a write.
     #[must_use]
     pub const fn is_write(self) -> bool {
@@ -64,7 +73,8 @@ fn long(code: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         0x10 => f.write_str("external abort"),
         0x11 => f.write_str("asynchronous external abort"),
         0x14..=0x17 => write!(f, "external abort in a table walk, level {level}"),
-        0x18 | 0x19 => f.write_str("parity error"),
+        0x18 => f.write_str("parity error"),
+        0x19 => f.write_str("asynchronous parity error"),
         0x1c..=0x1f => write!(f, "parity error in a table walk, level {level}"),
         0x21 => f.write_str("alignment fault"),
         DEBUG_LONG => f.write_str("debug event"),
@@ -92,7 +102,8 @@ fn short(code: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         0x0f => "permission fault, page",
         0x10 => "TLB conflict",
         0x16 => "asynchronous external abort",
-        0x18 | 0x19 => "parity error",
+        0x18 => "asynchronous parity error",
+        0x19 => "parity error",
         0x1c => "parity error in a table walk, level 1",
         0x1e => "parity error in a table walk, level 2",
         code => return write!(f, "fault status {code:#04x}"),

@@ -73,10 +73,10 @@ impl TrapFrame {
         false
     }
 
-    /// Whether a memory access failed.
+    /// Whether a memory access of the interrupted instruction failed.
     #[must_use]
     pub fn is_bad_access(&self) -> bool {
-        self.kind() == Kind::DataAbort
+        self.kind() == Kind::DataAbort && !self.status().is_asynchronous()
     }
 
     /// Whether it is a machine check, which registers outside the frame describe: never on ARM.
@@ -115,6 +115,10 @@ impl fmt::Display for Words<'_> {
             Kind::SupervisorCall => f.write_str("SVC"),
             Kind::PrefetchAbort if frame.is_breakpoint() => f.write_str("breakpoint"),
             Kind::PrefetchAbort => self.abort(f, "prefetch abort: execution of"),
+            Kind::DataAbort if frame.status().is_asynchronous() => {
+                let status = frame.status();
+                write!(f, "data abort: access to an unknown address, {status}")
+            }
             Kind::DataAbort if frame.status().is_write() => self.abort(f, "data abort: write to"),
             Kind::DataAbort => self.abort(f, "data abort: read of"),
             Kind::Unused => f.write_str("vector 5"),
@@ -160,10 +164,12 @@ mod tests {
             words(4, 0x805, 0x10),
             "data abort: write to 0x00000010, translation fault, section"
         );
-        assert_eq!(
-            words(4, 0x406, 0),
-            "data abort: read of 0x00000000, asynchronous external abort"
-        );
+        for status in [0x406, 0xc06, 0x211, 0xa11] {
+            assert_eq!(
+                words(4, status, Kernel::GUARD as u32),
+                "data abort: access to an unknown address, asynchronous external abort"
+            );
+        }
         assert_eq!(
             words(3, 0x207, 0x1000_0000),
             "prefetch abort: execution of 0x10000000, translation fault level 3"
