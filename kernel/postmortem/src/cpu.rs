@@ -1,34 +1,28 @@
 //! The CPU that this code runs on, without the kernel's help: its hardware number, its counter, its interrupts, and how it stops.
 
 #[cfg(target_os = "none")]
-pub(crate) use crate::arch::{halt, hardware_number, mask_interrupts, publish, time};
+use crate::arch::{Unmasked, unmask};
 #[cfg(target_os = "none")]
-use crate::arch::{interrupts_are_masked, unmask_interrupts};
+pub(crate) use crate::arch::{halt, hardware_number, mask, publish, time};
 
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{halt, hardware_number, mask_interrupts, publish, time};
+use host::{Unmasked, unmask};
 #[cfg(not(target_os = "none"))]
-use host::{interrupts_are_masked, unmask_interrupts};
+pub(crate) use host::{halt, hardware_number, mask, publish, time};
 
-/// A guard: ordinary interrupts of this CPU are masked. When it is dropped they are as they were before.
+/// A guard: nothing interrupts this CPU that can be masked, except an NMI. When it is dropped all is as it was before.
 #[derive(Debug)]
-pub(crate) struct Masked {
-    were_masked: bool,
-}
+pub(crate) struct Masked(Unmasked);
 
 impl Masked {
     pub(crate) fn new() -> Self {
-        let were_masked = interrupts_are_masked();
-        mask_interrupts();
-        Self { were_masked }
+        Self(mask())
     }
 }
 
 impl Drop for Masked {
     fn drop(&mut self) {
-        if !self.were_masked {
-            unmask_interrupts();
-        }
+        unmask(&self.0);
     }
 }
 
@@ -50,13 +44,14 @@ mod host {
         0
     }
 
-    pub(crate) const fn mask_interrupts() {}
+    #[derive(Debug)]
+    pub(crate) struct Unmasked;
 
-    pub(crate) const fn unmask_interrupts() {}
-
-    pub(crate) const fn interrupts_are_masked() -> bool {
-        true
+    pub(crate) const fn mask() -> Unmasked {
+        Unmasked
     }
+
+    pub(crate) const fn unmask(_: &Unmasked) {}
 
     pub(crate) const fn publish() {}
 

@@ -20,7 +20,7 @@ const TEXT: Duration = Duration::from_millis(20);
 impl Postmortem {
     pub(crate) fn die(&'static self, cause: &Cause<'_>) -> ! {
         // No other task may run on this CPU any more.
-        cpu::mask_interrupts();
+        cpu::mask();
         let entry = self.entry();
         if entry.begin_to_die() {
             let _kept = entry.keep(cause);

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use crate::arch::TrapFrame;
 use crate::cause::Cause;
+use crate::cpu;
 use crate::patience::Patience;
 use crate::postmortem::Postmortem;
 use crate::rendezvous::{Shown, Side};
@@ -96,6 +97,8 @@ impl<'p> Held<'p> {
                     .side(cpu)
                     .is_asked
                     .store(true, Ordering::Release);
+                // An interrupt may be faster than a store.
+                cpu::publish();
                 self.postmortem.platform.send_nmi(cpu);
             }
         }

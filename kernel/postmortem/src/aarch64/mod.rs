@@ -133,30 +133,31 @@ impl core::fmt::Display for General {
     }
 }
 
-/// Masks ordinary interrupts of this CPU.
+/// The exceptions that were not masked: `DAIF`.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
-pub(crate) fn mask_interrupts() {
-    // SAFETY: changes only the interrupt mask.
-    unsafe { core::arch::asm!("msr daifset, #2", options(nomem, nostack, preserves_flags)) };
-}
+#[derive(Debug)]
+pub(crate) struct Unmasked(u64);
 
-/// Unmasks ordinary interrupts of this CPU.
+/// Masks ordinary interrupts of this CPU, watchpoints, because a report reads what a debugger watches, and SErrors, which are reports of
+/// earlier accesses.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
-pub(crate) fn unmask_interrupts() {
-    // SAFETY: changes only the interrupt mask. Not `nomem`: what follows may be interrupted.
-    unsafe { core::arch::asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
-}
-
-/// Whether ordinary interrupts of this CPU are masked.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
-pub(crate) fn interrupts_are_masked() -> bool {
-    const IRQ: u64 = 1 << 7;
+pub(crate) fn mask() -> Unmasked {
     let daif: u64;
-    // SAFETY: only reads a register.
+    // SAFETY: changes only the masks.
     unsafe {
-        core::arch::asm!("mrs {}, daif", out(reg) daif, options(nomem, nostack, preserves_flags));
+        core::arch::asm!("mrs {}, daif", "msr daifset, #0b1110", out(reg) daif,
+            options(nomem, nostack, preserves_flags));
     }
-    daif & IRQ != 0
+    Unmasked(daif)
+}
+
+/// Restores what [`mask`] has returned.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn unmask(before: &Unmasked) {
+    // SAFETY: changes only the masks. Not `nomem`: what follows may be interrupted.
+    unsafe {
+        core::arch::asm!("msr daif, {}", in(reg) before.0, options(nostack, preserves_flags))
+    };
 }
 
 /// The time by the virtual counter, if firmware has set its rate.

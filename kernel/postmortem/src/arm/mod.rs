@@ -183,34 +183,41 @@ pub(crate) fn halt() -> ! {
     }
 }
 
-/// Unmasks ordinary interrupts of this CPU.
+/// The exceptions that were not masked: the low half of `CPSR`.
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-pub(crate) fn unmask_interrupts() {
-    // SAFETY: changes only the interrupt mask. Not `nomem`: what follows may be interrupted.
-    unsafe { core::arch::asm!("cpsie i", options(nostack, preserves_flags)) };
+#[derive(Debug)]
+pub(crate) struct Unmasked(u32);
+
+/// Masks ordinary interrupts of this CPU, and asynchronous aborts, which are reports of earlier accesses.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn mask() -> Unmasked {
+    let status: u32;
+    // SAFETY: changes only the masks.
+    unsafe {
+        core::arch::asm!("mrs {}, cpsr", "cpsid ai", out(reg) status,
+            options(nomem, nostack, preserves_flags));
+    }
+    Unmasked(status)
 }
 
-/// Whether ordinary interrupts of this CPU are masked.
+/// Restores what [`mask`] has returned.
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-pub(crate) fn interrupts_are_masked() -> bool {
+pub(crate) fn unmask(before: &Unmasked) {
     const IRQ: u32 = 1 << 7;
-    let status: u32;
-    // SAFETY: only reads a register.
+    const ASYNCHRONOUS_ABORT: u32 = 1 << 8;
+    // SAFETY: changes only the masks. Not `nomem`: what follows may be interrupted.
     unsafe {
-        core::arch::asm!("mrs {}, cpsr", out(reg) status, options(nomem, nostack, preserves_flags));
+        if before.0 & ASYNCHRONOUS_ABORT == 0 {
+            core::arch::asm!("cpsie a", options(nostack, preserves_flags));
+        }
+        if before.0 & IRQ == 0 {
+            core::arch::asm!("cpsie i", options(nostack, preserves_flags));
+        }
     }
-    status & IRQ != 0
 }
 
 /// `None`: not every CPU has a counter that can be read.
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub(crate) const fn time() -> Option<core::time::Duration> {
     None
-}
-
-/// Masks ordinary interrupts of this CPU.
-#[cfg(all(target_arch = "arm", target_os = "none"))]
-pub(crate) fn mask_interrupts() {
-    // SAFETY: changes only the interrupt mask.
-    unsafe { core::arch::asm!("cpsid i", options(nomem, nostack, preserves_flags)) };
 }

@@ -133,7 +133,7 @@ fn halt_if_asked(subject: &Subject) {
         return;
     }
     // So that nothing changes what is to be read; but an NMI may still come, when there is a note already.
-    cpu::mask_interrupts();
+    cpu::mask();
     // SAFETY: `stop_others` was promised that.
     if unsafe { HALTED.notes() }.all(|note| note.cpu != this) {
         let mut note = Note::new(this, *subject);

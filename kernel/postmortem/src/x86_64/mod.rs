@@ -118,28 +118,51 @@ pub(crate) fn all(frame: &TrapFrame) -> impl Iterator<Item = (&'static str, u64)
     general.chain([("cr2", frame.cr2), ("ss", frame.ss)])
 }
 
-/// Masks ordinary interrupts of this CPU.
+/// The state of this CPU that [`mask`] changes, or that a report may change.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn mask_interrupts() {
-    // SAFETY: changes only the interrupt flag.
-    unsafe { core::arch::asm!("cli", options(nomem, nostack)) };
+#[derive(Debug)]
+pub(crate) struct Unmasked {
+    flags: u64,
+    dr7: u64,
+    /// A page fault of a report's read overwrites it. An NMI may have interrupted a handler that has not read it yet.
+    cr2: u64,
 }
 
-/// Unmasks ordinary interrupts of this CPU.
+/// Masks ordinary interrupts of this CPU, and watchpoints: a report reads what a debugger watches.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn unmask_interrupts() {
-    // SAFETY: changes only the interrupt flag. Not `nomem`: what follows may be interrupted.
-    unsafe { core::arch::asm!("sti", options(nostack)) };
+pub(crate) fn mask() -> Unmasked {
+    /// Bit 10 is always one. No breakpoint is enabled. Manual: volume 3, 19.2.4 "Debug Control Register (DR7)".
+    const NO_BREAKPOINTS: u64 = 1 << 10;
+    let (flags, dr7, cr2): (u64, u64, u64);
+    // SAFETY: changes only the interrupt flag and the enabled breakpoints. Reads registers, the flags through the stack.
+    unsafe {
+        core::arch::asm!("pushfq", "pop {}", "cli", out(reg) flags);
+        core::arch::asm!(
+            "mov {dr7}, dr7",
+            "mov dr7, {none}",
+            "mov {cr2}, cr2",
+            dr7 = out(reg) dr7,
+            none = in(reg) NO_BREAKPOINTS,
+            cr2 = out(reg) cr2,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    Unmasked { flags, dr7, cr2 }
 }
 
-/// Whether ordinary interrupts of this CPU are masked.
+/// Restores what [`mask`] has returned.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn interrupts_are_masked() -> bool {
+pub(crate) fn unmask(before: &Unmasked) {
     const INTERRUPT_FLAG: u64 = 1 << 9;
-    let flags: u64;
-    // SAFETY: only reads a register, through the stack.
-    unsafe { core::arch::asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags)) };
-    flags & INTERRUPT_FLAG == 0
+    // SAFETY: the values are those that the registers had.
+    unsafe {
+        core::arch::asm!("mov cr2, {}", "mov dr7, {}", in(reg) before.cr2, in(reg) before.dr7,
+            options(nostack, preserves_flags));
+        if before.flags & INTERRUPT_FLAG != 0 {
+            // Not `nomem`: what follows may be interrupted.
+            core::arch::asm!("sti", options(nostack));
+        }
+    }
 }
 
 /// The time by the time-stamp counter, whose rate is unknown: on most CPUs the time passes faster.
