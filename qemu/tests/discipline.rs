@@ -18,6 +18,9 @@ kernel_tests! { every_and_plain:
     an_exception_while_a_panic_is_printed_is_one_line,
     a_panic_with_the_console_locked_is_reported,
     a_stack_that_cannot_be_read_ends_the_walk,
+    code_that_cannot_be_read_ends_the_walk,
+    a_watched_word_of_the_stack_is_read,
+    a_stack_without_room_for_the_report_has_its_callers,
 }
 
 kernel_tests! { release:
@@ -108,6 +111,52 @@ fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
         callers,
         "incomplete: the stack word at 0xffff",
     );
+}
+
+/// A kernel may free the code of its initialization: the report reads none of it, and ends the list there.
+fn code_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
+    let ran = boot(kernel, "unreadable-code").expect(101);
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.ends_with(": a page of the code has gone"),
+        "{}",
+        report.panicked
+    );
+    let text = ran.text();
+    assert!(text.contains(", code at 0x"), "{text}");
+    assert!(text.contains(" cannot be read"), "{text}");
+    let callers = "= panic
+                   r kernel::scenario::unreadable::unmap
+                   ...";
+    let end = "incomplete: the return address 0xffff";
+    trace::expect_whole(kernel, &report, callers, end);
+}
+
+/// A watchpoint of a debugger does not end the report that reads what is watched.
+fn a_watched_word_of_the_stack_is_read(kernel: Kernel) {
+    let ran = boot(kernel, "watched-stack").expect(101);
+    let report = Report::find(&ran.serial);
+    let panicked = ": a return address is watched";
+    assert!(report.panicked.ends_with(panicked), "{}", report.panicked);
+    let callers = "= panic
+                   r+ kernel::scenario::unreadable::watched";
+    trace::expect(kernel, &report, callers, "complete, ");
+}
+
+/// The report overflows the stack of what has failed, and gets another one. Then there is room for the list.
+fn a_stack_without_room_for_the_report_has_its_callers(kernel: Kernel) {
+    let ran = boot(kernel, "nearly-full").expect(101);
+    let text = ran.text();
+    assert!(text.contains(": the stack is nearly full\n"), "{text}");
+    let again = "\nits stack had no room for the report; its callers:\n";
+    let (_, again) = text.split_once(again).expect(&text);
+    for part in [
+        "kernel::scenario::overflow::fill",
+        "kernel::scenario::overflow::nearly",
+        "\nend of backtrace: complete, ",
+    ] {
+        assert!(again.contains(part), "{part}: {text}");
+    }
 }
 
 /// A task that moves to another CPU in the middle of its report would cut the report off.

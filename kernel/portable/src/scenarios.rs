@@ -158,6 +158,8 @@ macro_rules! scenarios {
                 "an exception with no room on the stack for it";
             "stack-overflow": Panics, 1 cpu, overflow::recursion,
                 "a recursion fills the stack";
+            "nearly-full": Panics, 1 cpu, overflow::nearly,
+                "a panic on a stack without room for its report";
             "huge-frame": Panics, 1 cpu, overflow::huge_frame on NotArmv7a,
                 "one frame is bigger than the stack";
             "monitor": Interactive, 1 cpu, monitor::run,
@@ -186,6 +188,10 @@ macro_rules! scenarios {
                 "an allocation before there is a heap";
             "unreadable-stack": PanicsInDoubt, 1 cpu, unreadable::run,
                 "the memory of a stack is gone";
+            "watched-stack": Panics, 1 cpu, unreadable::watched on NotArmv7a,
+                "a debugger watches a word that the report reads";
+            "unreadable-code": PanicsInDoubt, 1 cpu, unreadable::code,
+                "the memory of a caller's code is gone";
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
                 "a panic that resets the machine; the next boot tells of it";
             "epitaph-beside": SucceedsAfterReset, 2 cpus, epitaph::beside_another,

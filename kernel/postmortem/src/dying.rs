@@ -4,6 +4,9 @@ use core::fmt::{self, Display, Write};
 use core::hint::spin_loop;
 use core::time::Duration;
 
+use unwind::RegisterSet as _;
+
+use crate::arch::{TrapFrame, capture};
 use crate::cause::Cause;
 use crate::cpu;
 use crate::held::Held;
@@ -11,11 +14,15 @@ use crate::ladder::Entry;
 use crate::patience::Patience;
 use crate::postmortem::{Postmortem, owner};
 use crate::report::Report;
+use crate::stack::Stack;
 use crate::subject::Known;
 use crate::watchdog::SECONDS;
 
 /// How long the first line waits for a text that another CPU is sending.
 const TEXT: Duration = Duration::from_millis(20);
+
+/// A stack with fewer bytes is full: a push or a call has failed.
+const FULL: u64 = 64;
 
 impl Postmortem {
     pub(crate) fn die(&'static self, cause: &Cause<'_>) -> ! {
@@ -26,11 +33,8 @@ impl Postmortem {
             let _kept = entry.keep(cause);
             self.report(entry, cause)
         }
-        self.add(
-            entry,
-            entry,
-            &self.first_line(self.known_number(entry), cause),
-        )
+        let what = self.first_line(self.known_number(entry), cause);
+        self.add(entry, entry, &what, cause.of_its_cpu().1)
     }
 
     /// Reports the first failure of this CPU.
@@ -107,8 +111,15 @@ impl Postmortem {
         let _ = out.write_str("\n");
     }
 
-    /// Ends a report that has failed: completes the first line of the CPU with this entry, and adds a line.
-    fn add(&'static self, entry: &Entry, first: &Entry, what: &dyn Display) -> ! {
+    /// Ends a report that has failed: completes the first line of the CPU with the entry `first`, and adds a line. `fault` are the registers
+    /// of an exception of that CPU.
+    fn add(
+        &'static self,
+        entry: &Entry,
+        first: &Entry,
+        what: &dyn Display,
+        fault: Option<&TrapFrame>,
+    ) -> ! {
         let mut wait = Wait::new(self, entry);
         while !self.ladder.claim(owner()) {
             if wait.is_over() && self.ladder.take(wait.writer(), owner()) {
@@ -124,11 +135,33 @@ impl Postmortem {
             // Writing never fails; the error of a broken `Display` has nowhere to go.
             let _ = writeln!(out, "during the report: {what}");
             let _ = self.first_failure.repeat(&mut out);
+            self.repeat_callers(first, fault);
         } else if self.ladder.takes_end() {
             // The line failed, too: it is ended, and nothing more is written.
             let _ = self.out();
         }
         self.leave()
+    }
+
+    /// Writes the callers of this CPU's first failure once more, if `fault` is that its stack had no room for the report. The exception has
+    /// put the CPU on another stack.
+    #[inline(never)]
+    fn repeat_callers(&'static self, entry: &Entry, fault: Option<&TrapFrame>) {
+        let (Some(first), Some(fault)) = (entry.first(), fault) else {
+            return;
+        };
+        let (registers, _) = first.of_its_cpu();
+        let stack = self.stacks().find(registers.sp());
+        let is_full = |stack: Stack| {
+            let least = stack.words.start.saturating_add(FULL);
+            stack.holds(fault.sp()) && fault.sp() < least && !stack.holds(capture().sp())
+        };
+        if let (Some(cpu), true) = (self.known_number(entry), stack.is_some_and(is_full)) {
+            let mut out = self.out();
+            // Writing never fails; the error of a broken `Display` has nowhere to go.
+            let _ = out.write_str("its stack had no room for the report; its callers:\n");
+            let _ = Report::new(self).write_callers(&mut out, cpu, registers);
+        }
     }
 
     /// The last step. If the kernel cannot be left, the CPU halts.
@@ -196,7 +229,7 @@ impl Postmortem {
             self.leave()
         }
         let first = self.entry_of(writer).unwrap_or(wait.entry);
-        self.add(wait.entry, first, what)
+        self.add(wait.entry, first, what, None)
     }
 
     /// Reports a failure of a CPU whose number is unknown, while others run: in a line, without their stacks. Then the CPU halts.

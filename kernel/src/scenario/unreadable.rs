@@ -1,10 +1,12 @@
-//! A stack that is partly unmapped, so that the walk cannot read it.
+//! Memory that a walk reads is unmapped: a part of the stack, or of the code.
 
 use core::hint::black_box;
 
 use postmortem::capture;
 
 use crate::arch::mmu;
+#[cfg(not(target_arch = "arm"))]
+use crate::bad;
 use crate::page_table::PAGE;
 
 /// Unmaps the page of its own frame, from some pages below.
@@ -24,4 +26,41 @@ fn descend(page: u64) -> u64 {
         panic!("a page of the stack has gone");
     }
     black_box(descend(page)) + black_box(frame)[0]
+}
+
+/// A debugger watches the return address of a caller: each read of it raises an exception.
+#[cfg(not(target_arch = "arm"))]
+#[inline(never)]
+pub fn watched() {
+    let mut address = capture().sp;
+    let code = crate::image::code();
+    let is_in_run = |word: u64| (code.address..code.end()).contains(&word);
+    // SAFETY: words of the stack of the callers, which is at least this large.
+    while !is_in_run(unsafe { *(address as *const u64) }) {
+        address += 8;
+    }
+    bad::watch(address);
+    panic!("a return address is watched");
+}
+
+/// Unmaps the code of a caller, as a kernel may do with the code of its initialization.
+#[inline(never)]
+pub fn code() {
+    freed(black_box(unmap));
+}
+
+/// Is alone in its page.
+#[unsafe(link_section = ".text.freed")]
+#[inline(never)]
+fn freed(next: fn()) {
+    next();
+    black_box(());
+}
+
+#[inline(never)]
+fn unmap() {
+    let page = freed as *const () as u64 / PAGE * PAGE;
+    // SAFETY: the page has only the code of a caller, to which nothing returns after the panic below.
+    unsafe { mmu::unmap(page) };
+    panic!("a page of the code has gone");
 }
