@@ -23,7 +23,7 @@ fn an_image_that_was_moved_has_the_same_report() {
     assert!(before.contains("complete, 3 frames"), "{before}");
     assert!(after.text.contains("   0: 0x00000000412"), "{}", after.text);
     // Not by the names, which tell it too.
-    let moved = "tables verified, code not compared, moved by 0x1000000\n";
+    let moved = "tables and code verified, moved by 0x1000000\n";
     assert!(after.text.contains(moved), "{}", after.text);
     let unmoved = after.text.replace(", moved by 0x1000000\n", "\n");
     assert_eq!(without_numbers(&unmoved), without_numbers(&before));
