@@ -1,5 +1,7 @@
 //! The CPU that this code runs on, without the kernel's help: its hardware number, its counter, its interrupts, and how it stops.
 
+#[cfg(all(target_os = "none", target_arch = "x86_64"))]
+use crate::arch::{Changed, change, restore};
 #[cfg(target_os = "none")]
 use crate::arch::{Unmasked, unmask};
 #[cfg(target_os = "none")]
@@ -23,6 +25,31 @@ impl Masked {
 impl Drop for Masked {
     fn drop(&mut self) {
         unmask(&self.0);
+    }
+}
+
+/// A guard: no register that a report changes is changed once it is dropped, and no watchpoint ends the report. On Arm the masks are all.
+#[derive(Debug)]
+pub(crate) struct Undisturbed {
+    #[cfg(all(target_os = "none", target_arch = "x86_64"))]
+    changed: Changed,
+    _masked: Masked,
+}
+
+impl Undisturbed {
+    pub(crate) fn new() -> Self {
+        Self {
+            _masked: Masked::new(),
+            #[cfg(all(target_os = "none", target_arch = "x86_64"))]
+            changed: change(),
+        }
+    }
+}
+
+#[cfg(all(target_os = "none", target_arch = "x86_64"))]
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        restore(&self.changed);
     }
 }
 

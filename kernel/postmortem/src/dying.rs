@@ -8,7 +8,7 @@ use unwind::RegisterSet as _;
 
 use crate::arch::{TrapFrame, capture};
 use crate::cause::Cause;
-use crate::cpu;
+use crate::cpu::{self, Undisturbed};
 use crate::held::Held;
 use crate::ladder::Entry;
 use crate::patience::Patience;
@@ -27,7 +27,7 @@ const FULL: u64 = 64;
 impl Postmortem {
     pub(crate) fn die(&'static self, cause: &Cause<'_>) -> ! {
         // No other task may run on this CPU any more.
-        cpu::mask();
+        core::mem::forget(Undisturbed::new());
         let entry = self.entry();
         if entry.begin_to_die() {
             let _kept = entry.keep(cause);

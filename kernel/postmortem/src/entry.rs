@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use crate::arch::{Registers, TrapFrame};
 use crate::cause::Cause;
-use crate::cpu::Masked;
+use crate::cpu::Undisturbed;
 use crate::dying::Wait;
 use crate::held::Held;
 use crate::ladder::Entry;
@@ -30,7 +30,7 @@ impl Postmortem {
     /// Reports a breakpoint, and returns. The other CPUs are stopped meanwhile, so that none of them writes in between.
     pub fn breakpoint(&'static self, frame: &TrapFrame) {
         let cause = Cause::Breakpoint(frame);
-        let _masked = Masked::new();
+        let _undisturbed = Undisturbed::new();
         let entry = self.entry();
         let entered = entry.enter();
         let cpu = match entered.is_nested() {
@@ -89,7 +89,7 @@ impl Postmortem {
     /// outside. Then it may have reached all CPUs (`reaches_all`), as it does on a PC, and one of them reports for all.
     /// `outside`, if given, is called instead of that report.
     pub fn nmi(&'static self, frame: &TrapFrame, reaches_all: bool, outside: Option<fn()>) -> bool {
-        let _masked = Masked::new();
+        let _undisturbed = Undisturbed::new();
         let entry = self.entry();
         let entered = entry.enter();
         let Some(cpu) = self.number(entry) else {

@@ -203,9 +203,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    let _ = write!(out, "{what}");
-    // The text may have failed.
-    let _ = out.write_str("\n");
+    let _ = writeln!(out, "{what}");
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
     stacks

@@ -118,25 +118,47 @@ pub(crate) fn all(frame: &TrapFrame) -> impl Iterator<Item = (&'static str, u64)
     general.chain([("cr2", frame.cr2), ("ss", frame.ss)])
 }
 
-/// The state of this CPU that [`mask`] changes, or that a report may change.
+/// The flags before [`mask`].
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 #[derive(Debug)]
-pub(crate) struct Unmasked {
-    flags: u64,
+pub(crate) struct Unmasked(u64);
+
+/// Masks ordinary interrupts of this CPU.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn mask() -> Unmasked {
+    let flags: u64;
+    // SAFETY: changes only the interrupt flag. Reads the flags through the stack.
+    unsafe { core::arch::asm!("pushfq", "pop {}", "cli", out(reg) flags) };
+    Unmasked(flags)
+}
+
+/// Restores what [`mask`] has returned.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn unmask(before: &Unmasked) {
+    const INTERRUPT_FLAG: u64 = 1 << 9;
+    if before.0 & INTERRUPT_FLAG != 0 {
+        // SAFETY: changes only the interrupt flag, to what it was. Not `nomem`: what follows may be interrupted.
+        unsafe { core::arch::asm!("sti", options(nostack)) };
+    }
+}
+
+/// Registers that a report changes, before it.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+#[derive(Debug)]
+pub(crate) struct Changed {
     dr7: u64,
-    /// A page fault of a report's read overwrites it. An NMI may have interrupted a handler that has not read it yet.
+    /// A failed read of a report overwrites it. An NMI may have interrupted a handler that has not read it yet.
     cr2: u64,
 }
 
-/// Masks ordinary interrupts of this CPU, and watchpoints: a report reads what a debugger watches.
+/// Disables the watchpoints of this CPU: a report reads what a debugger watches. Manual: volume 3, 19.2.4 "Debug Control Register (DR7)".
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn mask() -> Unmasked {
-    /// Bit 10 is always one. No breakpoint is enabled. Manual: volume 3, 19.2.4 "Debug Control Register (DR7)".
+pub(crate) fn change() -> Changed {
+    /// Bit 10 is always one.
     const NO_BREAKPOINTS: u64 = 1 << 10;
-    let (flags, dr7, cr2): (u64, u64, u64);
-    // SAFETY: changes only the interrupt flag and the enabled breakpoints. Reads registers, the flags through the stack.
+    let (dr7, cr2): (u64, u64);
+    // SAFETY: changes only the enabled breakpoints.
     unsafe {
-        core::arch::asm!("pushfq", "pop {}", "cli", out(reg) flags);
         core::arch::asm!(
             "mov {dr7}, dr7",
             "mov dr7, {none}",
@@ -147,21 +169,16 @@ pub(crate) fn mask() -> Unmasked {
             options(nomem, nostack, preserves_flags)
         );
     }
-    Unmasked { flags, dr7, cr2 }
+    Changed { dr7, cr2 }
 }
 
-/// Restores what [`mask`] has returned.
+/// Restores what [`change`] has returned.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn unmask(before: &Unmasked) {
-    const INTERRUPT_FLAG: u64 = 1 << 9;
+pub(crate) fn restore(before: &Changed) {
     // SAFETY: the values are those that the registers had.
     unsafe {
         core::arch::asm!("mov cr2, {}", "mov dr7, {}", in(reg) before.cr2, in(reg) before.dr7,
             options(nostack, preserves_flags));
-        if before.flags & INTERRUPT_FLAG != 0 {
-            // Not `nomem`: what follows may be interrupted.
-            core::arch::asm!("sti", options(nostack));
-        }
     }
 }
 

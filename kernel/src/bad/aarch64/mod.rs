@@ -39,32 +39,6 @@ pub unsafe fn call(address: u64) {
 /// The bytes of the instruction of [`stay`](super::stay).
 pub const STAY: &[&[u8]] = &[&0x1400_0000_u32.to_le_bytes()];
 
-/// From now on a read or write of the 8 bytes at this address raises a watchpoint exception. Manual: D2.10 "Watchpoint exceptions".
-pub fn watch(address: u64) {
-    const ENABLED: u64 = 1;
-    const EL1: u64 = 0b01 << 1;
-    const READS_AND_WRITES: u64 = 0b11 << 3;
-    const EIGHT_BYTES: u64 = 0xff << 5;
-    const KERNEL: u64 = 1 << 13;
-    const MONITOR: u64 = 1 << 15;
-    let control = EIGHT_BYTES | READS_AND_WRITES | EL1 | ENABLED;
-    // SAFETY: raises exceptions, whose handler keeps all registers. Clears the lock of these registers and the mask of such exceptions.
-    unsafe {
-        asm!(
-            "msr oslar_el1, xzr",
-            "msr dbgwvr0_el1, {address}",
-            "msr dbgwcr0_el1, {control}",
-            "msr mdscr_el1, {enabled}",
-            "isb",
-            "msr daifclr, #8",
-            address = in(reg) address,
-            control = in(reg) control,
-            enabled = in(reg) MONITOR | KERNEL,
-            options(nostack, preserves_flags)
-        );
-    }
-}
-
 /// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
@@ -111,6 +85,32 @@ pub unsafe fn forget_tables() {
             "isb",
             control = out(reg) _,
             options(nostack)
+        );
+    }
+}
+
+/// From now on a read or write of the 8 bytes at this address raises a watchpoint exception. Manual: D2.10 "Watchpoint exceptions".
+pub fn watch(address: u64) {
+    const ENABLED: u64 = 1;
+    const EL1: u64 = 0b01 << 1;
+    const READS_AND_WRITES: u64 = 0b11 << 3;
+    const EIGHT_BYTES: u64 = 0xff << 5;
+    const KERNEL: u64 = 1 << 13;
+    const MONITOR: u64 = 1 << 15;
+    let control = EIGHT_BYTES | READS_AND_WRITES | EL1 | ENABLED;
+    // SAFETY: raises exceptions, whose handler keeps all registers. Clears the lock of these registers and the mask of such exceptions.
+    unsafe {
+        asm!(
+            "msr oslar_el1, xzr",
+            "msr dbgwvr0_el1, {address}",
+            "msr dbgwcr0_el1, {control}",
+            "msr mdscr_el1, {enabled}",
+            "isb",
+            "msr daifclr, #8",
+            address = in(reg) address,
+            control = in(reg) control,
+            enabled = in(reg) MONITOR | KERNEL,
+            options(nostack, preserves_flags)
         );
     }
 }

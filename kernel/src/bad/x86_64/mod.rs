@@ -62,20 +62,6 @@ pub fn stay() {
 /// The bytes of the instruction of [`stay`].
 pub const STAY: &[&[u8]] = &[&[0xeb, 0xfe]];
 
-/// From now on a read or write of the 8 bytes at this address raises a debug exception. Manual: volume 3, 19.2 "Debug Registers".
-pub fn watch(address: u64) {
-    const ENABLED: u64 = 1;
-    const READS_AND_WRITES: u64 = 0b11 << 16;
-    const EIGHT_BYTES: u64 = 0b10 << 18;
-    const ALWAYS: u64 = 1 << 10;
-    let control = ALWAYS | EIGHT_BYTES | READS_AND_WRITES | ENABLED;
-    // SAFETY: raises exceptions, whose handler keeps all registers.
-    unsafe {
-        asm!("mov dr0, {}", "mov dr7, {}", in(reg) address, in(reg) control,
-            options(nostack, preserves_flags));
-    }
-}
-
 /// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
@@ -142,4 +128,18 @@ pub unsafe fn forget_tables() {
     let root = PhysFrame::containing_address(PhysAddr::new(EMPTY.address() - HIGH));
     // SAFETY: as the caller says.
     unsafe { Cr3::write(root, Cr3Flags::empty()) };
+}
+
+/// From now on a read or write of the 8 bytes at this address raises a debug exception. Manual: volume 3, 19.2 "Debug Registers".
+pub fn watch(address: u64) {
+    const ENABLED: u64 = 1;
+    const READS_AND_WRITES: u64 = 0b11 << 16;
+    const EIGHT_BYTES: u64 = 0b10 << 18;
+    const ALWAYS: u64 = 1 << 10;
+    let control = ALWAYS | EIGHT_BYTES | READS_AND_WRITES | ENABLED;
+    // SAFETY: raises exceptions, whose handler keeps all registers.
+    unsafe {
+        asm!("mov dr0, {}", "mov dr7, {}", in(reg) address, in(reg) control,
+            options(nostack, preserves_flags));
+    }
 }
