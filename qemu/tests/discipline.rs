@@ -139,7 +139,8 @@ fn a_watched_word_of_the_stack_is_read(kernel: Kernel) {
     let panicked = ": a return address is watched";
     assert!(report.panicked.ends_with(panicked), "{}", report.panicked);
     let callers = "= panic
-                   r+ kernel::scenario::unreadable::watched";
+                   r kernel::scenario::unreadable::watch
+                   r kernel::scenario::unreadable::watched";
     trace::expect(kernel, &report, callers, "complete, ");
 }
 
