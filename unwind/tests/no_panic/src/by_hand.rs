@@ -3,10 +3,10 @@
 
 use core::hint::black_box;
 
-use unwind::ImageTables;
 use unwind::ehabi::Opcodes;
 use unwind::sframe::Tables;
 use unwind::symbols::{self, Answer};
+use unwind::{ArmTables, ImageTables};
 
 pub fn sections(tables: &Tables<'_>) {
     for section in tables.sections() {
@@ -17,6 +17,12 @@ pub fn sections(tables: &Tables<'_>) {
 pub fn functions(tables: &ImageTables<'_>) {
     for function in tables.functions() {
         black_box(function.start);
+    }
+}
+
+pub fn checked_code(image: &ImageTables<'_>, arm: &ArmTables<'_>) {
+    for code in image.checked_code().chain(arm.checked_code()) {
+        black_box(code.start);
     }
 }
 
