@@ -158,7 +158,7 @@ macro_rules! scenarios {
                 "an exception with no room on the stack for it";
             "stack-overflow": Panics, 1 cpu, overflow::recursion,
                 "a recursion fills the stack";
-            "nearly-full": Panics, 1 cpu, overflow::nearly,
+            "nearly-full": FailsToReport, 1 cpu, overflow::nearly,
                 "a panic on a stack without room for its report";
             "huge-frame": Panics, 1 cpu, overflow::huge_frame on NotArmv7a,
                 "one frame is bigger than the stack";
