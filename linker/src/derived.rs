@@ -41,7 +41,11 @@ pub fn derive(
     }
     let starts = symbols.0.iter().map(|symbol| symbol.start);
     let starts = starts.chain(described.iter().map(|function| function.start));
-    let after = replace(functions, changes(&derived), &starts.collect());
+    let changes = changes(&derived);
+    // Of instructions that overlap, the row of one is written.
+    let written: FxHashSet<u64> = changes.iter().map(|part| part.start).collect();
+    derived.retain(|one| written.contains(&one.at));
+    let after = replace(functions, changes, &starts.collect());
     match facts(&after).eq(facts(functions)) {
         // The checker's claims are the same, and each derived row follows from the state that they bring.
         true => accept(&mut verdicts, &derived),

@@ -111,6 +111,7 @@ fn pass(
     }
     while let Some(head) = work.pop() {
         let mut judge = |number: u32, state: &State| {
+            let state = &*claims.during_call(number, state);
             let verdict = verdict(claims, number, state);
             visit(number, state, verdict.as_ref());
             verdicts[number as usize] = verdict;

@@ -131,6 +131,15 @@ impl State {
         }
     }
 
+    /// Makes the words of the stack below an offset from the frame address unknown.
+    pub fn forget_below(&mut self, offset: i32, cause: Cause) {
+        for (at, value) in &mut self.slots {
+            if *at < offset {
+                *value = Value::Unknown(cause);
+            }
+        }
+    }
+
     fn store(&mut self, address: Value, size: Size, value: Value, word: i32, cause: Cause) {
         let (before, bytes) = match size {
             Size::Bytes(bytes) => (0, Some(i64::from(bytes))),

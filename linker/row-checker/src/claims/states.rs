@@ -247,6 +247,29 @@ impl Claims<'_> {
         to.map(|to| (number, to))
     }
 
+    /// The state that the row of an instruction is judged by. The row of a call serves while the callee runs, to which all below the stack
+    /// pointer belongs: also the return address, where the call pushes it.
+    pub(crate) fn during_call<'state>(
+        &self,
+        number: u32,
+        state: &'state State,
+    ) -> Cow<'state, State> {
+        let is_call = matches!(
+            self.graph.node(number).flow,
+            Flow::Call | Flow::IndirectCall
+        );
+        let top = match state.get(self.convention.stack_pointer) {
+            Value::Cfa(top) if is_call => top,
+            _ => return Cow::Borrowed(state),
+        };
+        if state.slots.iter().all(|(at, _)| *at >= top) {
+            return Cow::Borrowed(state);
+        }
+        let mut state = state.clone();
+        state.forget_below(top, Cause::new(Why::CalleeMay, number));
+        Cow::Owned(state)
+    }
+
     /// The state behind a call, of a callee that breaks the convention in this.
     fn after_call(&self, number: u32, breaks: u64, state: &mut State) {
         let stack_pointer = self.convention.stack_pointer;
@@ -255,11 +278,7 @@ impl Claims<'_> {
         if breaks == ALL {
             state.forget_slots(does);
         } else if let Value::Cfa(top) = state.get(stack_pointer) {
-            for (at, value) in &mut state.slots {
-                if *at < top {
-                    *value = Value::Unknown(may);
-                }
-            }
+            state.forget_below(top, may);
         }
         state.scatter(may);
         for register in 0..state.registers.len() as u8 {

@@ -272,10 +272,19 @@ fn words_below_the_stack_pointer_are_lost() {
         X86,
         "red 8\n fn f\n mov %rbp, -16(%rsp)\n mov $1, %ebp | not sp+8 fp=c-24\n nop | not sp+8 fp=c-24\n ret\n end",
     );
-    // A callee uses the red zone of its caller.
+    // A callee uses the red zone of its caller, and the row of the call serves while the callee runs.
     judge(
         X86,
-        "red 128\n fn leaf\n ret\n end\n fn f\n mov %rbp, -24(%rsp)\n call leaf | sp+8 fp=c-32\n nop | sp+8 fp=same; not sp+8 fp=c-32\n ret\n end",
+        "red 128\n fn leaf\n ret\n end\n fn f\n mov %rbp, -24(%rsp)\n call leaf | sp+8 fp=same; not sp+8 fp=c-32\n nop | sp+8 fp=same; not sp+8 fp=c-32\n ret\n end",
+    );
+    // The call itself overwrites the word that is below.
+    judge(
+        X86,
+        "red 8\n fn leaf\n ret\n end\n fn f\n push %rbp\n pop %rbp\n call leaf | sp+8 fp=same; not sp+8 fp=c-16\n ret\n end",
+    );
+    judge(
+        A64,
+        "fn leaf\n ret\n end\n fn f\n stp x29, x30, [sp, #-16]!\n ldr x29, [sp], #16\n bl leaf | not sp+0 ra=c-8; not sp+0 fp=c-16\n ret\n end",
     );
     judge(
         A64,
