@@ -166,3 +166,46 @@ outer:
 ",
     );
 }
+
+/// Code jumps over the first byte of an instruction, so that two instructions overlap. The row of one of them is written.
+#[test]
+fn rows_of_instructions_that_overlap_are_not_both_proven() {
+    let program = "\
+.type other, %function
+other:
+.cfi_startproc
+movq $9, (%rdi)
+ret
+.cfi_endproc
+.size other, . - other
+.type outer, %function
+outer:
+.cfi_startproc
+sub $24, %rsp
+.cfi_adjust_cfa_offset 24
+movq $1, (%rsp)
+mov %rsp, %rdi
+syscall
+cmpq $1, (%rsp)
+je 3f
+.cfi_remember_state
+.cfi_adjust_cfa_offset 16
+test %edi, %edi
+jz 2f
+push %rbx
+jmp 2f + 1
+2:
+.byte 0xa9, 0x48, 0x83, 0xc4, 0x08
+nop
+3:
+.cfi_restore_state
+mov %rsp, %rdi
+call other
+add $24, %rsp | sp+32
+.cfi_adjust_cfa_offset -24
+ret | sp+8
+.cfi_endproc
+.size outer, . - outer
+";
+    judge("derived_overlap", X86_64, program);
+}
