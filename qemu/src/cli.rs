@@ -56,7 +56,8 @@ Of several scenarios, the first that did not end as it should decides.
 
 What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
 0xf4 (isa-debug-exit), on Arm it calls semihosting's SYS_EXIT (of 32 bits SYS_EXIT_EXTENDED); there, switching the machine off by PSCI is success too.
-A status counts only if QEMU's monitor has said that the machine ran, and that nobody ended QEMU from outside.
+A status counts only if QEMU's monitor has said that the machine ran, and that nobody ended QEMU from outside, and if it is QEMU's
+own. Status 0 after a report of a failure is a panic; under a debugger, whose `kill` ends QEMU so, it is no verdict.
 Serial text goes to standard output, the runner's own words go to standard error. Where standard output is a terminal, control
 characters but colours are shown as ^[ and the like, unless you type to the machine; where CI, GITHUB_ACTIONS, TF_BUILD or
 TEAMCITY_VERSION is set, lines that would command the CI system are broken by a space, too. The serial line of each boot is

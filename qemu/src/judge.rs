@@ -21,11 +21,33 @@ impl Judgement {
         let words = words.into();
         Self { status, words }
     }
+
+    /// Adds what a boot lacks. That hides no verdict, but is no success.
+    fn without(self, booted: &Booted) -> Self {
+        let Some(lacks) = &booted.lacks else {
+            return self;
+        };
+        let status = match self.status {
+            Status::Success => Status::Failed,
+            status => status,
+        };
+        Self::new(status, format!("{}; {lacks}", self.words))
+    }
 }
 
 /// Judges a scenario by its expected outcome.
 #[must_use]
 pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
+    by_outcome(expected, booted).without(booted)
+}
+
+/// Judges an image without an expected outcome, by its own verdict.
+#[must_use]
+pub fn image(booted: &Booted) -> Judgement {
+    by_verdict(booted).without(booted)
+}
+
+fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
     match (&booted.verdict, expected) {
         (
@@ -36,7 +58,7 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
             | Verdict::Failed(_),
             _,
         )
-        | (_, Outcome::Interactive | Outcome::Hangs) => image(booted),
+        | (_, Outcome::Interactive | Outcome::Hangs) => by_verdict(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
@@ -68,9 +90,7 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     }
 }
 
-/// Judges an image without an expected outcome, by its own verdict.
-#[must_use]
-pub fn image(booted: &Booted) -> Judgement {
+fn by_verdict(booted: &Booted) -> Judgement {
     match &booted.verdict {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
@@ -149,6 +169,7 @@ mod tests {
             serial: serial.into(),
             asked: Vec::new(),
             took: Duration::from_secs(5),
+            lacks: None,
         }
     }
 
@@ -203,6 +224,26 @@ mod tests {
         assert_eq!(status(failed), Status::Failed);
         assert_eq!(status(Verdict::Success), Status::Failed);
         assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
+    }
+
+    #[test]
+    fn what_is_lacking_hides_no_verdict() {
+        let judged = |verdict| {
+            let booted = Booted {
+                lacks: Some("no picture".into()),
+                ..booted(verdict, "")
+            };
+            image(&booted)
+        };
+        let expected = |status, words: &str| Judgement::new(status, words);
+        assert_eq!(
+            judged(Verdict::Success),
+            expected(Status::Failed, "succeeded; no picture")
+        );
+        assert_eq!(
+            judged(Verdict::Panicked),
+            expected(Status::Panicked, "panicked; no picture")
+        );
     }
 
     #[test]

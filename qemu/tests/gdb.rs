@@ -45,6 +45,7 @@ fn the_runner_starts_gdb_with_the_symbols() {
         .args(["--gdb=run", "panic"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the runner starts");
     let typed = "continue\nbacktrace\nquit\n";
@@ -53,7 +54,10 @@ fn the_runner_starts_gdb_with_the_symbols() {
     drop(input);
     let output = runner.wait_with_output().expect("the runner ends");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}{words}");
+    let verdict = "panic: gdb ended (exit status: 0), before the kernel gave a verdict";
+    assert!(words.contains(verdict), "{words}");
     for expected in ["#0  ", "kernel::scenario::panic::fifth", "kernel_main"] {
         assert!(said.contains(expected), "no {expected:?} in: {said}");
     }

@@ -10,7 +10,7 @@ use std::process::{Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::event;
-use crate::support::runner::{Ran, command, run};
+use crate::support::runner::{Ran, command, fed, run};
 use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
 use qemu::workspace;
@@ -41,16 +41,23 @@ enum Way {
     Full,
     /// A kernel that hangs is booted by this script; QEMU gets this signal. The script `start` starts QEMU.
     Killed(&'static str, Signal),
+    /// A kernel that hangs is booted under gdb, which runs these commands. The process of QEMU is `QEMU`.
+    Debugged(&'static str),
     /// QEMU boots, and its window or monitor is closed by a command of its monitor for people.
     Closed(&'static str),
 }
 
 /// Starts QEMU in place of the script.
 const DIRECT: &str = "exec sh start \"$@\"";
+/// Starts QEMU, waits for it, and reports success in its place.
+const CLAIMS: &str = "sh start \"$@\"; exit 33";
 /// Starts QEMU, waits for it, and succeeds.
 const SWALLOWS: &str = "sh start \"$@\"; exit 0";
 /// The same, but passes on QEMU's status.
 const PASSES_ON: &str = "sh start \"$@\"";
+
+/// How the text of a panic begins in Rust.
+const PANIC: &[u8] = b"panicked at src/main.rs:1:2:\n";
 
 const BOTH: &[Arch] = &[Arch::X86_64, Arch::Aarch64];
 const X86_64: &[Arch] = &[Arch::X86_64];
@@ -105,6 +112,49 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
     ),
     (
         BOTH,
+        "the kernel reports a panic; its script reports success",
+        Way::ByScript(&[Act::Exit(101)], "MACHINE \"$@\"; exit 33"),
+    ),
+    (
+        AARCH64,
+        "the kernel prints a panic, and switches the machine off",
+        Way::Kernel(&[Act::Print(PANIC), Act::SwitchOff]),
+    ),
+    (
+        AARCH64,
+        "the kernel prints a panic, and ends QEMU with status 0, by semihosting",
+        Way::Kernel(&[Act::Print(PANIC), Act::Exit(0)]),
+    ),
+    (
+        AARCH64,
+        "the kernel switches the machine off; a debugger may connect to QEMU",
+        Way::ByScript(
+            &[Act::SwitchOff],
+            "exec MACHINE -gdb unix:stub,server=on,wait=off \"$@\"",
+        ),
+    ),
+    (
+        BOTH,
+        "the kernel hangs, and gdb kills the machine",
+        Way::Debugged("stepi\nkill\nshell while kill -0 QEMU 2>/dev/null; do :; done\nquit\n"),
+    ),
+    (
+        BOTH,
+        "the kernel hangs, and gdb quits",
+        Way::Debugged("quit\n"),
+    ),
+    (
+        BOTH,
+        "the kernel hangs, and gdb quits with a status",
+        Way::Debugged("quit 3\n"),
+    ),
+    (
+        BOTH,
+        "the kernel hangs, and gdb gets SIGKILL",
+        Way::Debugged("shell kill -9 $PPID\n"),
+    ),
+    (
+        BOTH,
         "the kernel reports success; the runner's output is full",
         Way::Full,
     ),
@@ -118,6 +168,16 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         BOTH,
         "the kernel hangs; its script ends before QEMU",
         Way::Script("MACHINE \"$@\" & exit 0"),
+    ),
+    (
+        BOTH,
+        "the kernel hangs; its script closes the serial line",
+        Way::Script("exec MACHINE \"$@\" > /dev/null"),
+    ),
+    (
+        BOTH,
+        "the kernel reports success; its script closes the serial line",
+        Way::ByScript(&[Act::Exit(33)], "exec MACHINE \"$@\" > /dev/null"),
     ),
     (BOTH, "the kernel hangs", Way::Kernel(&[Act::Spin])),
     (
@@ -163,6 +223,11 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         "QEMU gets SIGKILL; its script succeeds",
         Way::Killed(SWALLOWS, Signal::KILL),
     ),
+    (
+        BOTH,
+        "QEMU gets SIGKILL; its script reports success",
+        Way::Killed(CLAIMS, Signal::KILL),
+    ),
     (BOTH, "QEMU's monitor is told to quit", Way::Closed("quit")),
     (BOTH, "the command is `true`", Way::Script("exit 0")),
     (BOTH, "the command is `false`", Way::Script("exit 1")),
@@ -182,6 +247,11 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         AARCH64,
         "the command is QEMU for another architecture",
         Way::Script("exec qemu-system-x86_64 -M q35 -kernel IMAGE \"$@\""),
+    ),
+    (
+        BOTH,
+        "the command has QEMU wait for settings",
+        Way::Script("exec MACHINE --preconfig \"$@\""),
     ),
     (
         BOTH,
@@ -271,6 +341,15 @@ fn boot(arch: Arch, way: &Way) -> Ran {
             once_it_runs(words(&path), |_| {
                 kill_process(written_pid(folder.path()), *signal).expect("QEMU is there");
             })
+        }
+        Way::Debugged(commands) => {
+            let text = format!("echo $$ > pid; exec {qemu} \"$@\"");
+            let path = script(folder.path(), &text);
+            let process = format!("$(cat {})", folder.path().join("pid").display());
+            let words = words(&path).split_off(2);
+            let words = std::iter::once("--gdb=run".to_owned()).chain(words);
+            let commands = commands.replace("QEMU", &process);
+            event::wait("gdb ends", move || fed(words, &commands))
         }
         Way::Closed(line) => {
             let socket = folder.path().join("monitor");

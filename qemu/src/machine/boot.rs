@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::Child;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -20,6 +20,7 @@ use super::{
     Board, Debugger, GdbStub, Given, Observer, Processor, Screen, Statuses, Verdict, Witness,
 };
 use crate::raspi::Console;
+use crate::report::has_failure;
 
 /// What to boot, and how.
 #[derive(Clone, Debug)]
@@ -79,6 +80,8 @@ pub struct Booted {
     pub asked: Vec<String>,
     /// How long it took.
     pub took: Duration,
+    /// What was to be made of it, and was not, and why; in words that follow the verdict.
+    pub lacks: Option<String>,
 }
 
 impl<'a> Boot<'a> {
@@ -116,6 +119,11 @@ impl<'a> Boot<'a> {
         }
     }
 
+    /// Whether QEMU is started with a stub for a debugger, as far as the command line shows.
+    fn has_stub(&self) -> bool {
+        self.gdb.is_some() || self.given.is_some_and(Given::has_stub)
+    }
+
     /// Boots with the program `emulator`, and copies the serial line to `out` as it comes.
     ///
     /// # Errors
@@ -134,6 +142,7 @@ impl<'a> Boot<'a> {
         drop(command);
         let mut child = Machine(child);
         let (sender, events) = mpsc::channel();
+        announce_end(&child.0, sender.clone());
         let output = child.0.stdout.take().map(Into::into);
         let keys = line.watch(output, self.interactive, sender.clone())?;
         let is_typed_at = self.interactive || self.debugger.is_some();
@@ -175,6 +184,9 @@ impl<'a> Boot<'a> {
             serial: Vec::new(),
             limit: self.limit.map(|limit| started + limit),
             flushed: true,
+            is_debugged: self.debugger.is_some(),
+            refused: monitor.refused.clone(),
+            lacks: None,
         };
         let ended = run.until_it_ends(&mut child.0, out)?;
         run.tell_missed(ended.is_some());
@@ -189,30 +201,47 @@ impl<'a> Boot<'a> {
             None => {
                 let status = child.0.wait().context("cannot wait for QEMU")?;
                 // gdb keeps the terminal after the machine has ended, to inspect it.
-                while self.debugger.is_some()
+                while run.is_debugged
                     && run
                         .events
                         .recv()
-                        .is_ok_and(|event| !matches!(event, Event::Left))
-                {}
+                        .is_ok_and(|event| !matches!(event, Event::DebuggerEnded(_)))
+                {
+                }
                 let ended = Ended {
                     status,
                     process: child.0.id(),
                     evidence: watched.evidence(),
+                    is_debugged: monitor.has_stub || self.has_stub(),
+                    has_report: has_failure(&run.serial),
                 };
                 Verdict::of(self.statuses, self.board.processor(), &ended)
             }
         };
-        if let Some(camera) = run.camera {
-            camera.unused()?;
-        }
+        let unused = run.camera.map(Camera::unused);
+        let lacks = run.lacks.or(unused);
         Ok(Booted {
+            lacks: lacks.map(|error| format!("{error:#}")),
             verdict,
             serial: run.serial,
             asked: run.asker.told,
             took: started.elapsed(),
         })
     }
+}
+
+/// Sends an event when a process has ended, and leaves its exit status to whoever waits for that.
+fn announce_end(child: &Child, sender: Sender<Event>) {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    let pid = Pid::from_child(child);
+    std::thread::spawn(move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        // A process that cannot be waited for has ended, and somebody has its status.
+        while waitid(WaitId::Pid(pid), options).err() == Some(rustix::io::Errno::INTR) {}
+        // Nobody receives it if the boot is over.
+        let _ = sender.send(Event::Exited);
+    });
 }
 
 /// A running QEMU, which does not outlive this value.

@@ -74,7 +74,8 @@ impl Debugger {
 }
 
 fn wait(mut gdb: Child, socket: &Path, sender: &Sender<Event>) {
-    let _ = gdb.wait();
+    let ended = gdb.wait();
     let _ = std::fs::remove_file(socket);
-    let _ = sender.send(Event::Left);
+    // Nobody receives it if the boot is over.
+    let _ = sender.send(Event::DebuggerEnded(ended));
 }

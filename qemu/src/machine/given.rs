@@ -13,6 +13,8 @@ pub struct Given {
     arguments: Vec<String>,
     /// They have a serial line, or another line that the kernel writes to.
     has_line: bool,
+    /// They have a stub for a debugger.
+    has_stub: bool,
 }
 
 impl Given {
@@ -30,6 +32,7 @@ impl Given {
             program: program.clone(),
             arguments: Vec::new(),
             has_line: false,
+            has_stub: false,
         };
         let mut words = words.iter().map(String::as_str);
         let (mut elsewhere, mut has_display) = (None, false);
@@ -58,6 +61,7 @@ impl Given {
                 },
                 _ => {
                     has_display |= option == "-display";
+                    given.has_stub |= matches!(option, "-s" | "-gdb");
                     given.arguments.push(word.to_owned());
                 }
             }
@@ -80,6 +84,11 @@ impl Given {
     #[must_use]
     pub fn program(&self) -> &Path {
         Path::new(&self.program)
+    }
+
+    /// Whether a debugger can connect to the machine.
+    pub(super) const fn has_stub(&self) -> bool {
+        self.has_stub
     }
 
     /// Adds the arguments, which use the character device `serial`.

@@ -47,6 +47,10 @@ pub struct Monitor {
     stops: Receiver<()>,
     /// The number of the last question.
     asked: Cell<u64>,
+    /// QEMU has started a stub for a debugger, or does not say.
+    pub(super) has_stub: bool,
+    /// Why QEMU has not let the machine start.
+    pub(super) refused: Option<String>,
 }
 
 /// Collects what the monitor says of the machine until it is closed.
@@ -69,19 +73,41 @@ impl Monitor {
         let (answer, answers) = mpsc::channel();
         let (stop, stops) = mpsc::channel();
         let watched = std::thread::spawn(move || listen(reader, on_ending, &answer, &stop));
-        let monitor = Self {
+        let mut monitor = Self {
             stream,
             limit,
             answers,
             stops,
             asked: Cell::new(0),
+            has_stub: true,
+            refused: None,
         };
         // A machine that does not answer has ended, which the serial line reports.
         let _ = monitor.ask("qmp_capabilities", &json!({}), PATIENCE);
+        monitor.has_stub = monitor.may_be_debugged();
         if is_stopped {
-            let _ = monitor.ask("cont", &json!({}), PATIENCE);
+            monitor.refused = monitor.go_on();
         }
         Ok((monitor, Watched(watched)))
+    }
+
+    /// Whether QEMU has started a stub for a debugger: it names the character device of `-gdb` and `-s` so.
+    fn may_be_debugged(&self) -> bool {
+        let devices = self.ask("query-chardev", &json!({}), PATIENCE);
+        let devices = devices.ok().and_then(|devices| devices.as_array().cloned());
+        devices.is_none_or(|devices| devices.iter().any(|device| device["label"] == "gdb"))
+    }
+
+    /// Lets a machine that stands still go on. Returns why QEMU refuses that; nothing of a QEMU that has ended, whose exit status has the
+    /// verdict.
+    pub(super) fn go_on(&self) -> Option<String> {
+        let id = self.send("cont", &json!({})).ok()?;
+        let answer = self.reply(id, PATIENCE)?;
+        let error = answer.get("error")?;
+        Some(format!(
+            "QEMU does not let the machine run: {}",
+            error["desc"]
+        ))
     }
 
     /// How long an answer may take.
@@ -201,19 +227,24 @@ impl Monitor {
         Ok(id)
     }
 
+    /// What the question with this number was answered with; none if the monitor was closed, or the time is over.
+    fn reply(&self, id: u64, limit: Duration) -> Option<Value> {
+        loop {
+            let reply = self.answers.recv_timeout(limit).ok()?;
+            // A late answer to an earlier question is none to this one.
+            if reply["id"] == id {
+                return Some(reply);
+            }
+        }
+    }
+
     /// The answer to the question with this number.
     fn answer(&self, id: u64, command: &str, limit: Duration) -> Result<Value> {
-        loop {
-            let answer = self.answers.recv_timeout(limit);
-            let answer = answer.with_context(|| format!("QEMU does not answer {command}"))?;
-            // A late answer to an earlier question is none to this one.
-            if answer["id"] != id {
-                continue;
-            }
-            return match answer.get("return") {
-                Some(value) => Ok(value.clone()),
-                None => bail!("QEMU does not do {command}: {}", answer["error"]["desc"]),
-            };
+        let reply = self.reply(id, limit);
+        let reply = reply.with_context(|| format!("QEMU does not answer {command}"))?;
+        match reply.get("return") {
+            Some(value) => Ok(value.clone()),
+            None => bail!("QEMU does not do {command}: {}", reply["error"]["desc"]),
         }
     }
 }

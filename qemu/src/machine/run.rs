@@ -38,6 +38,12 @@ pub(super) struct Run<'b> {
     pub(super) went_on: bool,
     /// All that was written was passed on.
     pub(super) flushed: bool,
+    /// The debugger that the runner has started has not ended.
+    pub(super) is_debugged: bool,
+    /// Why the machine stands still although it should run.
+    pub(super) refused: Option<String>,
+    /// Why there is no picture.
+    pub(super) lacks: Option<anyhow::Error>,
 }
 
 impl Run<'_> {
@@ -48,8 +54,14 @@ impl Run<'_> {
         out: &mut dyn Write,
     ) -> Result<Option<Verdict>> {
         let mut clock = self.boot.guest_limit.map(|_| Instant::now());
-        let mut is_ending = false;
+        let (mut is_ending, mut is_closed) = (false, false);
         loop {
+            if is_closed && has_ended(qemu) {
+                return Ok(None);
+            }
+            if let Some(why) = self.refused.take() {
+                return Ok(Some(Verdict::Failed(why)));
+            }
             let pause = (!self.flushed).then(|| Instant::now() + self.boot.pause);
             let look = self.next_look();
             let deadlines = [self.limit, self.asker.next(), look, clock, pause];
@@ -63,7 +75,8 @@ impl Run<'_> {
                     self.flushed = false;
                     self.went_on = true;
                     if let Some(camera) = self.camera.take_if(|it| it.is_due(&self.serial)) {
-                        camera.take(self.monitor)?;
+                        // The verdict is still to come.
+                        self.lacks = camera.take(self.monitor).err();
                     }
                 }
                 Ok(Event::Left) => {
@@ -71,12 +84,25 @@ impl Run<'_> {
                     out.write_all(b"\n").context("cannot end the serial line")?;
                     return Ok(Some(Verdict::Left));
                 }
+                // The exit status has the verdict.
+                Ok(Event::DebuggerEnded(_)) if has_ended(qemu) => self.is_debugged = false,
+                // That is no act of the kernel's.
+                Ok(Event::DebuggerEnded(ended)) => {
+                    out.write_all(b"\n").context("cannot end the serial line")?;
+                    let status = ended.context("cannot wait for gdb")?;
+                    return Ok(Some(Verdict::Failed(format!(
+                        "gdb ended ({status}), before the kernel gave a verdict"
+                    ))));
+                }
                 Ok(Event::Ending(ending)) => self.ends(ending, out)?,
                 Ok(Event::Interrupted) => {
                     self.ask("it was interrupted by Ctrl-C", out)?;
                     return Ok(Some(Verdict::Interrupted));
                 }
-                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                // The line may be closed by a script, or by somebody else, while the machine goes on: its time is limited still.
+                Ok(Event::Closed) => is_closed = true,
+                Ok(Event::Exited) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 // What it has written last is still to be read, and its exit status has the verdict. A script may have left QEMU behind.
                 Err(RecvTimeoutError::Timeout)
                     if passed(self.limit) && !is_ending && has_ended(qemu) =>
@@ -164,8 +190,7 @@ impl Run<'_> {
 
     /// Lets it go on after it was stopped at this time, which is none of the time that it has.
     fn go_on(&mut self, stopped: Instant) {
-        // A machine that cannot go on has ended, which the serial line reports.
-        let _ = self.monitor.execute("cont");
+        self.refused = self.monitor.go_on();
         let stood = stopped.elapsed();
         self.asker.started += stood;
         self.limit = self.limit.map(|limit| limit + stood);

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use portable::on_screen::ON_SCREEN;
 
 use super::Board;
@@ -95,19 +95,20 @@ impl Camera {
         serial.windows(words.len()).any(|part| part == words)
     }
 
-    /// Writes the picture, and ends the kernel.
+    /// Writes the picture, and ends the kernel, also if there is none.
     pub(super) fn take(mut self, monitor: &Monitor) -> Result<()> {
         let path = self.path.display();
-        let picture = monitor.picture()?;
-        fs::write(&self.path, png(&picture)?).with_context(|| format!("cannot write {path}"))?;
+        let written = monitor
+            .picture()
+            .and_then(|picture| Ok(fs::write(&self.path, png(&picture)?)?));
         // It fails only if the machine has ended, which the serial line reports.
         let _ = self.keys.write_all(END);
-        Ok(())
+        written.with_context(|| format!("no picture {path}"))
     }
 
     /// The machine has ended, and there was nothing to take a picture of.
-    pub(super) fn unused(self) -> Result<()> {
-        bail!(
+    pub(super) fn unused(self) -> anyhow::Error {
+        anyhow!(
             "no picture {}: the kernel has shown no report on the screen",
             self.path.display()
         )

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Sender};
 
 use anyhow::{Context, Result};
@@ -17,10 +17,14 @@ use super::terminal::LEAVE;
 pub(super) enum Event {
     /// The machine has written.
     Written(Vec<u8>),
-    /// The machine has closed the line: it is ending.
+    /// Nobody writes to the line any more: the machine is ending, unless its line was closed before.
     Closed,
+    /// The process that was started has ended.
+    Exited,
     /// Somebody at the terminal has pressed the key that ends the session.
     Left,
+    /// The debugger that the runner has started has ended.
+    DebuggerEnded(std::io::Result<ExitStatus>),
     /// The machine ends, as the monitor says.
     Ending(Ending),
     /// Ctrl-C.

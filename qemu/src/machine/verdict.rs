@@ -52,6 +52,10 @@ pub struct Ended {
     pub process: u32,
     /// What QEMU's monitor has said.
     pub evidence: Evidence,
+    /// QEMU has a stub for a debugger, whose `kill` ends QEMU with status 0.
+    pub is_debugged: bool,
+    /// The serial line contains the begin of a report about a failure.
+    pub has_report: bool,
 }
 
 impl Verdict {
@@ -93,39 +97,54 @@ impl Verdict {
             }
             Some(Ending::Off) | None => {}
         }
+        // Of a script no status proves anything: it may hide that QEMU was killed, or have another reason for its status.
+        let is_own = match evidence.process {
+            Some(process) => process == ended.process,
+            None => code != 0 || evidence.ending.is_some(),
+        };
+        if !is_own {
+            return Self::Failed(format!(
+                "status {code} of another program than QEMU, which says nothing of the machine: \
+                 a script must end as QEMU does: `exec qemu-system-...`"
+            ));
+        }
         let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
-        // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
-        let off_succeeds = processor != Processor::X86_64 && panicked != 0;
         match code {
-            0 if success == 0 || panicked == 0 || off_succeeds => {
-                // Of a script this status proves nothing: later versions of QEMU report each end that the kernel wants as a switch-off,
-                // so that a script that succeeds would hide a panic. Of an end by semihosting with status 0 others report nothing.
-                let is_own_act = match evidence.process {
-                    Some(process) => process == ended.process,
-                    None => evidence.ending.is_some(),
-                };
-                match (is_own_act, panicked) {
-                    (false, _) => Self::Failed(
-                        "status 0 of another program than QEMU, which says nothing of the machine: \
-                         a script must end as QEMU does: `exec qemu-system-...`"
-                            .into(),
-                    ),
-                    (true, 0) => Self::Panicked,
-                    (true, _) => Self::Success,
-                }
-            }
-            0 if evidence.ending.is_some() => Self::Failed(
-                "the machine was switched off without a verdict (QEMU ended with status 0)".into(),
-            ),
+            0 => Self::of_zero(statuses, processor, ended),
             code if code == success => Self::Success,
             code if code == panicked => Self::Panicked,
             1 => Self::Failed(
                 "QEMU could not run the machine (its status is 1; what it said is above)".into(),
             ),
-            code => Self::Failed(format!(
-                "QEMU ended with status {code}, which is no verdict ({success} is success, {panicked} a panic)"
-            )),
+            code => Self::no_verdict(code, statuses),
         }
+    }
+
+    /// The verdict of a QEMU that ended with status 0, which is the weakest evidence: every kernel that switches the machine off causes it.
+    fn of_zero(statuses: Statuses, processor: Processor, ended: &Ended) -> Self {
+        // On a PC only switching off ends QEMU so. Of Arm's semihosting with status 0 this version of QEMU's monitor says nothing.
+        let is_off = processor != Processor::X86_64 || ended.evidence.ending.is_some();
+        // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
+        let is_success = processor != Processor::X86_64 || statuses.success == 0;
+        match () {
+            () if ended.is_debugged => Self::Failed(
+                "QEMU ended with status 0, as a debugger's `kill` ends it: under a debugger this is no verdict".into(),
+            ),
+            () if !is_off => Self::no_verdict(0, statuses),
+            () if statuses.panicked == 0 => Self::Panicked,
+            () if !is_success => Self::Failed(
+                "the machine was switched off without a verdict (QEMU ended with status 0)".into(),
+            ),
+            // The kernel's own report outranks a status that is the same after a panic.
+            () if ended.has_report => Self::Panicked,
+            () => Self::Success,
+        }
+    }
+
+    fn no_verdict(code: i32, Statuses { success, panicked }: Statuses) -> Self {
+        Self::Failed(format!(
+            "QEMU ended with status {code}, which is no verdict ({success} is success, {panicked} a panic)"
+        ))
     }
 }
 
@@ -153,6 +172,8 @@ mod tests {
             status: exited(code),
             process: QEMU,
             evidence,
+            is_debugged: false,
+            has_report: false,
         }
     }
 
@@ -233,6 +254,75 @@ mod tests {
         // Where the host does not tell which process QEMU is.
         assert_eq!(of(None, Some(Ending::Off)), Verdict::Success);
         failed(of(None, None));
+    }
+
+    /// A script that ends with a verdict's status may have started a QEMU that was killed.
+    #[test]
+    fn no_status_of_another_program_is_a_verdict() {
+        for processor in Processor::ALL {
+            for code in [0, 1, 33, 101] {
+                for ending in [None, Some(Ending::Off)] {
+                    let evidence = Evidence {
+                        process: Some(QEMU + 1),
+                        ..ran(ending)
+                    };
+                    let words = failed(usual(processor, &ended(code, evidence)));
+                    assert!(words.contains("another program"), "{words}");
+                }
+            }
+        }
+    }
+
+    /// Of a debugger's `kill` QEMU's monitor says nothing, or that the machine was switched off.
+    #[test]
+    fn status_0_under_a_debugger_is_no_verdict() {
+        for statuses in [
+            Statuses::USUAL,
+            Statuses {
+                success: 0,
+                panicked: 35,
+            },
+        ] {
+            for processor in Processor::ALL {
+                for ending in [None, Some(Ending::Off)] {
+                    let debugged = Ended {
+                        is_debugged: true,
+                        ..ended(0, ran(ending))
+                    };
+                    let words = failed(Verdict::of(statuses, processor, &debugged));
+                    assert!(words.contains("debugger"), "{words}");
+                }
+            }
+        }
+        let debugged = Ended {
+            is_debugged: true,
+            ..ended(33, ran(None))
+        };
+        assert_eq!(usual(Processor::Aarch64, &debugged), Verdict::Success);
+    }
+
+    #[test]
+    fn a_report_outranks_status_0_only() {
+        let of = |statuses, processor, code| {
+            let reported = Ended {
+                has_report: true,
+                ..ended(code, ran(Some(Ending::Off)))
+            };
+            Verdict::of(statuses, processor, &reported)
+        };
+        let off = Statuses {
+            success: 0,
+            panicked: 35,
+        };
+        assert_eq!(of(off, Processor::X86_64, 0), Verdict::Panicked);
+        for processor in [Processor::Aarch64, Processor::Armv7a] {
+            assert_eq!(of(Statuses::USUAL, processor, 0), Verdict::Panicked);
+        }
+        // A kernel that tests its panics succeeds by them.
+        assert_eq!(
+            of(Statuses::USUAL, Processor::Aarch64, 33),
+            Verdict::Success
+        );
     }
 
     #[test]

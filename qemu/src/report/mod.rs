@@ -48,3 +48,10 @@ impl Begin {
 pub fn is_failure_to_report(line: &str) -> bool {
     line.starts_with("during the report: ")
 }
+
+/// Whether the serial line contains the begin of a report about a failure, with which the kernel ends.
+#[must_use]
+pub fn has_failure(serial: &[u8]) -> bool {
+    let mut lines = serial.split(|byte| *byte == b'\n');
+    lines.any(|line| Begin::of(&String::from_utf8_lossy(line)) == Some(Begin::Failure))
+}
