@@ -35,7 +35,7 @@ impl Asked {
         let states: Vec<_> = (0..count).map(|cpu| source.state(cpu)).collect();
         let by = moved::moved_by(&image, source, &states);
         Ok(Self {
-            image: image.moved(by),
+            image: image.moved(by).compared(source, &states),
             symbolizer: Symbolizer::open(path)?,
             path: path.to_owned(),
             statics: OnceCell::new(),
@@ -143,7 +143,7 @@ impl Asked {
     /// Nothing where the image has no code: debug information says something of functions, too, that the linker has left out, as
     /// if they were at address 0.
     fn answer(&self, address: u64) -> Answer {
-        match self.image.is_code(address) {
+        match self.image.is_code(address) && !self.image.is_another() {
             true => self.symbolizer.answer(self.linked(address)),
             false => Answer::default(),
         }

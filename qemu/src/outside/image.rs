@@ -5,16 +5,19 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use linker::symbols::Symbols;
-use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
+use object::{File, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, elf};
+use unwind::sframe::Damage;
 use unwind::{Code, CodeReader, FunctionAt, Range, RegisterSet, SavedRegister, Unwinder};
 
+use super::compared::{InMemory, in_memory};
 use super::memory::Memory;
 use super::tables::{Rows, Tables};
 use crate::decode::MOVED;
 use crate::hardware::Processor;
 use crate::image::PROBE;
+use crate::machine::Source;
 use crate::stacks::{self, Declared, Tasks};
-use crate::stub::{SAVED_ARM, SAVED_ARM32, SAVED_X86};
+use crate::stub::{Level, SAVED_ARM, SAVED_ARM32, SAVED_X86, State};
 
 /// An image.
 #[derive(Clone, Debug)]
@@ -35,6 +38,10 @@ pub(super) struct Image {
     is_postmortem: bool,
     /// How far it lies above the addresses that it was linked for, modulo 2^64.
     pub(super) moved_by: u64,
+    /// The bytes of its build id, and their address, if they are loaded.
+    build: Option<(Vec<u8>, u64)>,
+    /// Whether it is what is in memory.
+    in_memory: InMemory,
 }
 
 impl Image {
@@ -61,6 +68,8 @@ impl Image {
             tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(PROBE)),
             moved_by: 0,
+            build: loaded_build_id(&file),
+            in_memory: InMemory::Unknown,
         })
     }
 
@@ -71,6 +80,7 @@ impl Image {
         move_it(&mut image.moved_by);
         image.tables.move_by(by);
         image.code.iter_mut().for_each(|(_, at)| move_it(at));
+        image.build.iter_mut().for_each(|(_, at)| move_it(at));
         for stack in &mut image.stacks {
             let Range { start, end } = stack.range;
             stack.range = Range::new(start.wrapping_add(by), end.wrapping_add(by));
@@ -83,9 +93,42 @@ impl Image {
         image
     }
 
+    /// The same, compared with the memory of a machine: where another image is, nothing that this one declares is there.
+    pub(super) fn compared(mut self, source: &mut dyn Source, states: &[Result<State>]) -> Self {
+        let mut kernel = states.iter();
+        let is_in_it = |state: &Result<State>| {
+            let state = state.as_ref().ok();
+            state.is_some_and(|state| state.level == Level::Kernel && self.is_code(state.pc))
+        };
+        // Its page tables have the image.
+        let cpu = kernel.position(is_in_it).unwrap_or(0);
+        let verify = |code: &[u8], at| self.tables.verify_code(code, at);
+        self.in_memory = in_memory((&self.code, self.build.as_ref()), verify, source, cpu);
+        if self.is_another() {
+            self.stacks.clear();
+            self.tasks = None;
+        }
+        self
+    }
+
+    /// Whether another image is in memory, so that no name of this one fits.
+    pub(super) fn is_another(&self) -> bool {
+        self.in_memory == InMemory::Another
+    }
+
+    /// Whether all of its code that could be read is what was linked.
+    pub(super) fn is_verified(&self) -> bool {
+        self.in_memory == InMemory::Same
+    }
+
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
-        self.tables.rows()
+        let rows = self.tables.rows();
+        match self.in_memory {
+            InMemory::Unknown | InMemory::Same => rows,
+            InMemory::Changed(start) => rows.of_changed(start),
+            InMemory::Another => rows.of_another(),
+        }
     }
 
     /// The function with code there, from its first instruction on. No piece of one that is only jumped to.
@@ -182,6 +225,19 @@ impl Image {
     }
 }
 
+/// The bytes of an image's build id, and their address, if they are loaded.
+fn loaded_build_id(file: &File<'_>) -> Option<(Vec<u8>, u64)> {
+    let id = file.build_id().ok()??;
+    let section = file.section_by_name(".note.gnu.build-id")?;
+    let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+        return None;
+    };
+    let bytes = section.data().ok()?;
+    let at = bytes.len().checked_sub(id.len())?;
+    let is_loaded = sh_flags.contains(elf::SHF_ALLOC) && bytes[at..] == *id;
+    is_loaded.then(|| (id.to_vec(), section.address().wrapping_add(at as u64)))
+}
+
 /// Bytes of code that are compared on each side of a frame's program counter.
 const COMPARED: u64 = 16;
 
@@ -189,6 +245,11 @@ const COMPARED: u64 = 16;
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.tables)?;
+        match self.in_memory {
+            InMemory::Unknown | InMemory::Same => {}
+            InMemory::Changed(start) => write!(f, ", {}", Damage::Code { start })?,
+            InMemory::Another => return f.write_str(", the image is not in memory"),
+        }
         if let Some(why) = &self.unreadable {
             write!(f, ", {why}")?;
         }

@@ -12,6 +12,7 @@
 mod asked;
 mod begin;
 mod callers;
+mod compared;
 mod image;
 mod memory;
 mod moved;

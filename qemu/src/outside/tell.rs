@@ -27,8 +27,7 @@ pub(super) fn tell(
     let cpus = source.cpus()?;
     let states: Vec<_> = (0..cpus.len()).map(|cpu| source.state(cpu)).collect();
     let by = moved::moved_by(image, source, &states);
-    let moved = (by != 0).then(|| image.moved(by));
-    let image = moved.as_ref().unwrap_or(image);
+    let image = &image.moved(by).compared(source, &states);
     let build = match symbolizer.build_id() {
         Some(id) => format!("build {id}"),
         None => "no build id".to_owned(),
@@ -97,6 +96,9 @@ fn in_program(
 
 /// The same text with names, files and lines.
 pub(super) fn named(text: &str, image: &Image, symbolizer: &Symbolizer) -> Result<String> {
+    if image.is_another() {
+        return Ok(text.to_owned());
+    }
     let mut named = Vec::new();
     let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named).moved_by(image.moved_by);
     decoder.add(text.as_bytes())?;

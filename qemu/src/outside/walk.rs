@@ -35,7 +35,8 @@ pub(super) fn walk<R: Begin>(
     // Of a log there is no code at all; a machine has all of it, or does not run this image.
     let is_another =
         same.contains(&Some(false)) || same.contains(&None) && same.contains(&Some(true));
-    let is_unknown = !same.contains(&Some(true)) && !memory.is_of_image();
+    let is_verified = image.is_verified() || same.contains(&Some(true));
+    let is_unknown = !is_verified && !memory.is_of_image();
     let unwinder = match (is_another, is_unknown) {
         (true, _) => unwinder(image.rows().of_another()),
         (false, true) => unwinder(image.rows().of_unknown()),

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
+use qemu::image::PROBE;
 use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
 use crate::guide::builds::Sources;
 use crate::support::boots::boot_machine;
-use crate::support::built::{image, kernel};
+use crate::support::built::{self, image, kernel};
 use crate::support::corrupt;
 use crate::support::report::Report;
 use crate::support::runner::run;
@@ -153,6 +154,111 @@ fn a_list_through_code_of_another_build_is_in_doubt() {
             "{}",
             report.end
         );
+    }
+}
+
+/// Code that differs where no CPU is, and nobody has come by: the walk is by rows that were proven for other code.
+#[gate]
+fn code_that_differs_elsewhere_puts_a_list_in_doubt() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for name in ["x86_64_release", "aarch64_release"] {
+        let kernel = kernel(name);
+        let image = image(kernel);
+        let (start, code) = function(&image, PROBE);
+        let changed = {
+            let mut code = code;
+            *code.last_mut().expect("it has code") ^= 1;
+            corrupt::overwritten(&image, folder.path(), PROBE, &code)
+        };
+        let dumps = folder.path().join(name);
+        let [image, runs] = [&image, &changed].map(|path| path.to_str().expect("UTF-8"));
+        let dumps = dumps.to_str().expect("UTF-8");
+        let words = [
+            "--guest-timeout",
+            "2",
+            "--dump",
+            dumps,
+            "--image",
+            image,
+            "--",
+        ];
+        let given = format!(
+            "{} -append hang-masked -kernel {runs}",
+            machine(kernel.arch)
+        );
+        let asked = Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124));
+        let [report] = &asked.reports[..] else {
+            panic!("{}", asked.text);
+        };
+        assert_eq!(report.names().last(), Some(&"kernel_entry"));
+        let differs = "tables verified, the code at 0x";
+        let (_, range) = asked
+            .text
+            .split_once(differs)
+            .unwrap_or_else(|| panic!("{}", asked.text));
+        let at = u64::from_str_radix(&range[..16], 16).expect("an address");
+        assert!(
+            at <= start && start - at < 16 << 10,
+            "{start:#x}: {}",
+            asked.text
+        );
+        let doubt = ", from frame 0 on in doubt (";
+        assert!(report.end.contains(doubt), "{}", report.end);
+        assert!(!report.end.contains(": complete"), "{}", report.end);
+        let dump = fs::read_dir(dumps)
+            .expect("a dump")
+            .next()
+            .expect("one")
+            .expect("a folder");
+        let again = run(["autopsy".as_ref(), dump.path().as_os_str()]).expect(0);
+        assert!(
+            again.text().contains(report.end.as_str()),
+            "{}",
+            again.text()
+        );
+    }
+}
+
+/// A command that boots another image than that which was named: no function, stack or task of that is called by its name.
+#[gate]
+fn no_name_is_that_of_an_image_that_does_not_run() {
+    for (name, other) in [
+        ("x86_64_release", "x86_64_debug"),
+        ("aarch64_release", "aarch64_debug"),
+    ] {
+        let kernel = kernel(name);
+        let [named, runs] = [kernel, built::kernel(other)].map(image);
+        let [named, runs] = [&named, &runs].map(|path| path.to_str().expect("UTF-8"));
+        let words = ["--guest-timeout", "2", "--image", named, "--"];
+        let given = format!("{} -append hang-tasks -kernel {runs}", machine(kernel.arch));
+        let asked = Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124));
+        assert!(
+            asked.text.contains(", the image is not in memory\n"),
+            "{}",
+            asked.text
+        );
+        for name in ["+0x", ", stack ", "\ntask ", ": complete"] {
+            assert!(!asked.text.contains(name), "{name:?} in {}", asked.text);
+        }
+    }
+}
+
+/// The address of a function, and its code.
+fn function(image: &Path, name: &str) -> (u64, Vec<u8>) {
+    let data = fs::read(image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("it is ELF");
+    let symbol = file.symbol_by_name(name).expect("it is there");
+    let text = file.section_by_name(".text").expect("it has code");
+    let code = text.data_range(symbol.address(), symbol.size());
+    let code = code.expect("it is in the file").expect("of .text").to_vec();
+    (symbol.address(), code)
+}
+
+/// A machine that runs a kernel, as somebody would type it.
+const fn machine(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu-system-x86_64 -machine q35 -cpu max -m 300M",
+        Arch::Aarch64 => "qemu-system-aarch64 -machine virt -cpu max -m 300M",
     }
 }
 

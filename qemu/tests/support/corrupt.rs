@@ -87,6 +87,7 @@ pub fn beginning_with(
         };
         bytes[at..at + instruction.len()].copy_from_slice(instruction);
     }
+    sum_again(&mut bytes);
     write(image, folder, &bytes)
 }
 

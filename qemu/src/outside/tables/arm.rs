@@ -77,6 +77,11 @@ impl Arm {
         }
     }
 
+    pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
+        let is_own = self.made_from.is_none() && !self.map.0.is_empty();
+        is_own.then(|| self.tables().verify_code(code, at).map)
+    }
+
     pub(super) fn rows(&self) -> Rows<'_> {
         let tables = self.tables().verified(self.verified);
         match self.verified.map {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use anyhow::Result;
+use unwind::sframe::{Damage, Verified};
 use unwind::{End, Found, LookupError, Machine, Range, Restored, RowSource};
 
 use crate::hardware::Processor;
@@ -45,6 +46,14 @@ impl Tables {
         match self {
             Self::SFrame(tables) => tables.move_by(bytes),
             Self::Arm(tables) => tables.move_by(bytes),
+        }
+    }
+
+    /// Compares this code with their checksums. None of tables that the link did not write.
+    pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
+        match self {
+            Self::SFrame(tables) => tables.verify_code(code, at),
+            Self::Arm(tables) => tables.verify_code(code, at),
         }
     }
 
@@ -91,7 +100,16 @@ impl<'a> Rows<'a> {
 
     /// The same for a walk through functions whose code was changed after the rows were made.
     pub(super) fn of_another(self) -> Self {
-        let doubt = self.doubt.or(Some(End::Unusable(CHANGED)));
+        let other = self
+            .doubt
+            .filter(|doubt| !matches!(doubt, End::CodeChanged(_)));
+        let doubt = other.or(Some(End::Unusable(CHANGED)));
+        Self { doubt, ..self }
+    }
+
+    /// The same for a walk on a machine whose code differs from here on, wherever the walk leads.
+    pub(super) fn of_changed(self, start: u64) -> Self {
+        let doubt = self.doubt.or(Some(End::CodeChanged(start)));
         Self { doubt, ..self }
     }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use linker::cfi::Frames;
 use linker::sframe::{Table, Version};
 use object::{Object, ObjectSection};
+use unwind::ImageTables;
 use unwind::sframe::{self, Damage, Verified};
 
 use super::Rows;
@@ -54,6 +55,11 @@ impl SFrame {
 
     pub(super) const fn move_by(&mut self, bytes: u64) {
         self.address = self.address.wrapping_add(bytes);
+    }
+
+    pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
+        let is_own = matches!(self.origin, Origin::Own(_));
+        is_own.then(|| ImageTables::new(&self.bytes, self.address).verify_code(code, at))
     }
 
     pub(super) fn rows(&self) -> Rows<'_> {
