@@ -7,6 +7,7 @@ mod lists;
 mod locks;
 mod lost;
 mod moved;
+mod names;
 mod program;
 mod stuck;
 mod table;

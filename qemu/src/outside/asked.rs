@@ -9,7 +9,8 @@ use super::image::Image;
 use super::memory::Memory;
 use super::moved;
 use super::tasks::{write_task, write_tasks};
-use super::tell::{named, write_cpu};
+use super::tell::write_cpu;
+use super::told::Told;
 use crate::decode::{Answer, Static, Style, Symbolizer, statics};
 use crate::hardware::Processor;
 use crate::machine::Source;
@@ -62,9 +63,9 @@ impl Asked {
         let halted = source.cpus()?;
         let is_halted = *halted.get(cpu).context("there is no such CPU")?;
         let state = source.state(cpu)?;
-        let mut text = String::new();
-        write_cpu(&mut text, &self.image, source, cpu, &state, is_halted)?;
-        self.named(&text)
+        let mut told = self.told();
+        write_cpu(&mut told, &self.image, source, cpu, &state, is_halted)?;
+        Ok(told.into_text())
     }
 
     /// All tasks that do not run.
@@ -72,9 +73,9 @@ impl Asked {
     /// # Errors
     /// When names cannot be found for a reason of this host's.
     pub fn tasks(&self, source: &mut dyn Source) -> Result<String> {
-        let mut text = String::new();
-        write_tasks(&mut text, &self.image, source)?;
-        self.named(&text)
+        let mut told = self.told();
+        write_tasks(&mut told, &self.image, source)?;
+        Ok(told.into_text())
     }
 
     /// The task with this number; nothing if it runs, or there is none.
@@ -82,9 +83,9 @@ impl Asked {
     /// # Errors
     /// When names cannot be found for a reason of this host's.
     pub fn task(&self, source: &mut dyn Source, number: u64) -> Result<String> {
-        let mut text = String::new();
-        write_task(&mut text, &self.image, source, number)?;
-        self.named(&text)
+        let mut told = self.told();
+        write_task(&mut told, &self.image, source, number)?;
+        Ok(told.into_text())
     }
 
     /// Where the function with this name begins, if only one has it.
@@ -167,7 +168,7 @@ impl Asked {
         Memory::new(source, cpu).word_with(address, self.word_size())
     }
 
-    fn named(&self, text: &str) -> Result<String> {
-        named(text, &self.image, &self.symbolizer)
+    const fn told(&self) -> Told<'_> {
+        Told::new(&self.image, &self.symbolizer)
     }
 }

@@ -22,6 +22,7 @@ mod resumed;
 mod tables;
 mod tasks;
 mod tell;
+mod told;
 mod walk;
 
 use std::path::{Path, PathBuf};

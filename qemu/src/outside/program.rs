@@ -11,6 +11,7 @@ use super::begin::{Begin, frames};
 use super::image::Image;
 use super::memory::Memory;
 use super::moved;
+use super::told::Told;
 use super::walk::SHOWN;
 use crate::decode::Symbolizer;
 use crate::stub::Registers;
@@ -43,14 +44,15 @@ impl Known {
     }
 
     /// Says who has called whom in its code, after the words for where that is.
-    pub(super) fn write(
+    pub(super) fn tell(
         &self,
-        out: &mut String,
         image: &Image,
         memory: &Memory<'_>,
         registers: Registers,
         place: &str,
-    ) -> Result<()> {
+    ) -> Result<String> {
+        let mut told = Told::new(image, &self.symbolizer);
+        let out = &mut told;
         let (pc, name) = (registers.pc(), &self.name);
         writeln!(out, "{place}, stopped at {pc:#018x}: {name}, {image}")?;
         match registers {
@@ -58,13 +60,13 @@ impl Known {
             Registers::Arm(registers) => walk(out, image, memory, registers)?,
             Registers::Arm32(registers) => walk(out, image, memory, registers)?,
         }
-        Ok(())
+        Ok(told.into_text())
     }
 }
 
 /// Walks from `registers`, in user code or not, as they say.
 fn walk<R: Begin>(
-    out: &mut String,
+    out: &mut Told<'_>,
     image: &Image,
     memory: &Memory<'_>,
     registers: R,
@@ -76,8 +78,9 @@ fn walk<R: Begin>(
     let ranges = [Range::new(registers.sp(), u64::MAX)];
     let stacks = Stacks::new(&ranges, |address| memory.word_of::<R>(address));
     let text = Text::new(None);
+    let mut lines = String::new();
     Trace::new(frames(&unwinder, registers, stacks))
         .ends(SHOWN.0, SHOWN.1)
-        .tell(&mut |event| text.write(out, event))?;
-    Ok(())
+        .tell(&mut |event| text.write(&mut lines, event))?;
+    Ok(out.add_walk(&lines)?)
 }

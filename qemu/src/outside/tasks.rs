@@ -8,6 +8,7 @@ use unwind::{aarch64, arm, x86_64};
 
 use super::image::Image;
 use super::memory::Memory;
+use super::told::Told;
 use super::walk::{stacks, walk};
 use super::{names, resumed};
 use crate::hardware::Processor;
@@ -19,7 +20,11 @@ use crate::stub::{Level, Registers};
 const CPU: usize = 0;
 
 /// Says of each task that does not run what it waits for, and where.
-pub(super) fn write_tasks(out: &mut String, image: &Image, source: &mut dyn Source) -> fmt::Result {
+pub(super) fn write_tasks(
+    out: &mut Told<'_>,
+    image: &Image,
+    source: &mut dyn Source,
+) -> fmt::Result {
     let Some(tasks) = image.tasks else {
         return Ok(());
     };
@@ -40,7 +45,7 @@ pub(super) fn write_tasks(out: &mut String, image: &Image, source: &mut dyn Sour
 
 /// Says of one task what it waits for, and where: nothing if it runs, or there is no such task.
 pub(super) fn write_task(
-    out: &mut String,
+    out: &mut Told<'_>,
     image: &Image,
     source: &mut dyn Source,
     number: u64,
@@ -80,7 +85,7 @@ fn stacks_in_use(image: &Image, source: &mut dyn Source) -> BTreeSet<u64> {
 
 /// The same; `false` if its words cannot be read.
 fn write(
-    out: &mut String,
+    out: &mut Told<'_>,
     image: &Image,
     memory: &Memory<'_>,
     tasks: Tasks,

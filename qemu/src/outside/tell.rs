@@ -8,9 +8,9 @@ use super::image::Image;
 use super::memory::Memory;
 use super::program::Known;
 use super::tasks::write_tasks;
+use super::told::Told;
 use super::walk::walk;
 use super::{moved, names};
-use crate::decode::{Decoder, Style, Symbolizer};
 use crate::machine::Source;
 use crate::stub::{Level, Registers, State};
 
@@ -33,16 +33,17 @@ pub(super) fn tell(
         None => "no build id".to_owned(),
     };
     let (arch, count) = (image.arch, cpus.len());
-    let mut told = String::new();
-    let mut text = format!(
-        "asked from outside, as {reason}: {count} {}, {arch}, {build}, {image}\n",
+    let mut told = Told::new(image, symbolizer);
+    writeln!(
+        told,
+        "asked from outside, as {reason}: {count} {}, {arch}, {build}, {image}",
         if count == 1 { "CPU" } else { "CPUs" }
-    );
+    )?;
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
         let state = match state {
             Ok(state) => state,
             Err(error) => {
-                writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?;
+                writeln!(told, "cpu {cpu} cannot be asked: {error:#}")?;
                 continue;
             }
         };
@@ -58,21 +59,18 @@ pub(super) fn tell(
         if let Some(registers) = registers
             && let Some(more) = in_program(programs, source, cpu, registers, &place)?
         {
-            told += &named(&std::mem::take(&mut text), image, symbolizer)?;
-            told += &more;
+            told.write_str(&more)?;
             continue;
         }
-        let reached = write_cpu(&mut text, image, source, cpu, &state, is_halted)?;
+        let reached = write_cpu(&mut told, image, source, cpu, &state, is_halted)?;
         if let Some(registers) = reached
             && let Some(more) = in_program(programs, source, cpu, registers, &place)?
         {
-            told += &named(&std::mem::take(&mut text), image, symbolizer)?;
-            told += &more;
+            told.write_str(&more)?;
         }
     }
-    write_tasks(&mut text, image, source)?;
-    told += &named(&text, image, symbolizer)?;
-    Ok(told)
+    write_tasks(&mut told, image, source)?;
+    Ok(told.into_text())
 }
 
 /// What the image of the program says whose code this is, if it is known.
@@ -86,29 +84,15 @@ fn in_program(
     let memory = Memory::new(source, cpu);
     for program in programs {
         if let Some(image) = program.running(&memory, registers.pc()) {
-            let mut text = String::new();
-            program.write(&mut text, &image, &memory, registers, place)?;
-            return Ok(Some(named(&text, &image, &program.symbolizer)?));
+            return Ok(Some(program.tell(&image, &memory, registers, place)?));
         }
     }
     Ok(None)
 }
 
-/// The same text with names, files and lines.
-pub(super) fn named(text: &str, image: &Image, symbolizer: &Symbolizer) -> Result<String> {
-    if image.is_another() {
-        return Ok(text.to_owned());
-    }
-    let mut named = Vec::new();
-    let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named).moved_by(image.moved_by);
-    decoder.add(text.as_bytes())?;
-    decoder.finish()?;
-    Ok(String::from_utf8_lossy(&named).into_owned())
-}
-
 /// Says where a CPU is. Returns the registers of the user code that it goes back to, if it does.
 pub(super) fn write_cpu(
-    out: &mut String,
+    out: &mut Told<'_>,
     image: &Image,
     source: &mut dyn Source,
     cpu: usize,

@@ -10,13 +10,14 @@ use super::begin::{Begin, frames};
 use super::image::Image;
 use super::memory::Memory;
 use super::names;
+use super::told::Told;
 
 /// How many of the first and of the last frames to show of a recursion, as a kernel does.
 pub(super) const SHOWN: (u32, u32) = (256, 32);
 
 /// Walks from `registers` on the stacks in `ranges`. Returns the registers of the user code that it has reached, if it has.
 pub(super) fn walk<R: Begin>(
-    out: &mut String,
+    out: &mut Told<'_>,
     image: &Image,
     memory: &Memory<'_>,
     ranges: &[Range],
@@ -44,7 +45,8 @@ pub(super) fn walk<R: Begin>(
     };
     let text = Text::new(None);
     let (mut was_interrupted, mut last) = (false, None);
-    Trace::new(frames(&unwinder, registers, stacks()))
+    let mut lines = String::new();
+    let end = Trace::new(frames(&unwinder, registers, stacks()))
         .ends(SHOWN.0, SHOWN.1)
         .tell(&mut |event| {
             if let Event::Interrupted(_) = event {
@@ -57,15 +59,17 @@ pub(super) fn walk<R: Begin>(
             if let Event::Frame(_, frame) = event
                 && std::mem::take(&mut was_interrupted)
             {
+                out.add_walk(&std::mem::take(&mut lines))?;
                 let sp = frame.registers.map_or(0, |registers| registers.sp());
                 match names::stack(image, memory, sp) {
                     Some(stack) => writeln!(out, "   ----- interrupted, stack {stack} -----")?,
                     None => writeln!(out, "   ----- interrupted -----")?,
                 }
             }
-            text.write(out, event)
-        })
-        .map(|end| last.filter(|_| matches!(end, End::User { .. })))
+            text.write(&mut lines, event)
+        })?;
+    out.add_walk(&lines)?;
+    Ok(last.filter(|_| matches!(end, End::User { .. })))
 }
 
 /// Where the stacks begin that a walk from `registers` leads over.
