@@ -55,10 +55,16 @@ impl AtomicState {
 }
 
 impl State {
-    /// The state in such a word, for somebody who looks from outside.
+    /// The state in such a word, for somebody who looks from outside. None of a word that no task has: memory is damaged, or is another
+    /// kernel's.
     #[must_use]
-    pub const fn of(word: u64) -> Self {
-        decode(word)
+    pub const fn of(word: u64) -> Option<Self> {
+        let state = decode(word);
+        if encode(state) == word {
+            Some(state)
+        } else {
+            None
+        }
     }
 }
 
@@ -96,6 +102,16 @@ const fn decode(word: u64) -> State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_no_state_is_none() {
+        for word in [0x100, 0x102, 8, 0xff, u64::MAX] {
+            assert_eq!(State::of(word), None, "{word:#x}");
+        }
+        for word in [0, 1, 0x701, 2, 0x203, 4, 5, 6, 0xff06, 7] {
+            assert!(State::of(word).is_some(), "{word:#x}");
+        }
+    }
 
     #[test]
     fn a_word_keeps_every_state() {

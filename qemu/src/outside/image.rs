@@ -206,7 +206,10 @@ impl Image {
         if self.stacks.is_empty() {
             return vec![Range::new(sp, u64::MAX)];
         }
-        let its = |stack: &&Declared| stack.cpu.is_none_or(|owner| owner == cpu as u64);
+        // A kernel may count its CPUs in another order than QEMU: the stack that a CPU is on has the kernel's number.
+        let own = self.stack(sp).and_then(|stack| stack.cpu);
+        let own = own.unwrap_or(cpu as u64);
+        let its = |stack: &&Declared| stack.cpu.is_none_or(|owner| owner == own);
         let its = self.stacks.iter().filter(its);
         its.map(|stack| stack.range).collect()
     }
@@ -260,5 +263,43 @@ impl fmt::Display for Image {
             true => f.write_str(", no stacks declared"),
             false => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(name: &str, start: u64, cpu: Option<u64>) -> Declared {
+        Declared {
+            name: name.to_owned(),
+            range: Range::new(start, start + 0x100),
+            bottom: start,
+            cpu,
+            from_last: None,
+        }
+    }
+
+    /// QEMU's first CPU may be the kernel's second.
+    #[test]
+    fn the_stack_that_a_cpu_is_on_has_its_number() {
+        let this = std::env::current_exe().expect("this program has a path");
+        let image = Image {
+            stacks: vec![
+                stack("boot", 0x1000, Some(0)),
+                stack("boot", 0x2000, Some(1)),
+                stack("nmi", 0x3000, Some(1)),
+                stack("task 0", 0x4000, None),
+            ],
+            ..Image::read(&this).expect("it can be read")
+        };
+        let starts = |cpu, sp| -> Vec<u64> {
+            let ranges = image.ranges(cpu, sp);
+            ranges.iter().map(|range| range.start).collect()
+        };
+        assert_eq!(starts(0, 0x2080), [0x2000, 0x3000, 0x4000]);
+        assert_eq!(starts(1, 0x1080), [0x1000, 0x4000]);
+        // A task's stack has no number.
+        assert_eq!(starts(1, 0x4080), [0x2000, 0x3000, 0x4000]);
     }
 }

@@ -1,5 +1,7 @@
 //! Whether an image lies where it was linked for: a loader may have moved it, by KASLR or because it is a PIE.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 
 use super::image::Image;
@@ -13,7 +15,7 @@ const AROUND: u64 = 64;
 const FEWEST: usize = 24;
 
 /// How far the image lies above the addresses that it was linked for, modulo 2^64: as somebody has said, or as its code tells. 0 if that
-/// is so, or is not known: none of the CPUs is in code of the image, or the same code is in several places of it.
+/// is so, or is not known: none of the CPUs is in code of the image, the same code is in several places of it, or CPUs are at different ones.
 pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<State>]) -> u64 {
     if let Some(by) = source.moved_by() {
         return by;
@@ -22,15 +24,37 @@ pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<
     for (cpu, state) in states.iter().enumerate() {
         if let Ok(State { pc, level, .. }) = state
             && *level == Level::Kernel
+            && let Some(by) = lies(image, &Memory::new(source, cpu), *pc)
         {
-            distances.extend(lies(image, &Memory::new(source, cpu), *pc));
+            distances.push((by, cpu));
         }
     }
-    // A CPU that starts up may be in a copy, or where memory is mapped twice.
-    match distances.contains(&0) {
-        true => 0,
-        false => distances.first().copied().unwrap_or(0),
+    match distances[..] {
+        [] => 0,
+        [(first, _), ref others @ ..] if others.iter().all(|(by, _)| *by == first) => first,
+        _ => chosen(&distances, |by, cpu| {
+            let cpu = &states[cpu..=cpu];
+            image.moved(by).compared(source, cpu).is_verified()
+        }),
     }
+}
+
+/// One of several distances, each of a CPU: one that starts up may be in a copy of some code, or where memory is mapped twice. All of the code
+/// is at the right one, and perhaps at others. 0 if nothing shows which.
+fn chosen(distances: &[(u64, usize)], mut has_all: impl FnMut(u64, usize) -> bool) -> u64 {
+    let mut whole = BTreeMap::new();
+    for (by, cpu) in distances {
+        let (has_all, count) = whole
+            .entry(*by)
+            .or_insert_with(|| (has_all(*by, *cpu), 0_usize));
+        *count += usize::from(*has_all);
+    }
+    whole.retain(|_, (has_all, _)| *has_all);
+    if whole.contains_key(&0) {
+        return 0;
+    }
+    let most = whole.iter().max_by_key(|(_, (_, count))| *count);
+    most.map_or(0, |(by, _)| *by)
 }
 
 /// How far above the addresses that it was linked for the image's code lies that is at this program counter, if it is the image's.
@@ -73,5 +97,26 @@ fn found(image: &Image, start: u64, bytes: &[u8]) -> Option<u64> {
         _ if distances.contains(&0) => Some(0),
         [only] => Some(only),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first CPU that is elsewhere decides nothing for the others.
+    #[test]
+    fn the_distance_with_all_of_the_code_is_chosen() {
+        let with = |distances: &[(u64, usize)], whole: &[u64]| {
+            chosen(distances, |by, _| whole.contains(&by))
+        };
+        let copy_first = [(0x1000, 0), (0x20_0000, 1), (0x20_0000, 2)];
+        assert_eq!(with(&copy_first, &[0x20_0000]), 0x20_0000);
+        assert_eq!(with(&[(0, 0), (0x20_0000, 1)], &[0x20_0000]), 0x20_0000);
+        // Mapped twice.
+        assert_eq!(with(&copy_first, &[0x1000, 0x20_0000]), 0x20_0000);
+        assert_eq!(with(&[(0x1000, 0), (0, 1)], &[0, 0x1000]), 0);
+        // Nothing shows which.
+        assert_eq!(with(&copy_first, &[]), 0);
     }
 }

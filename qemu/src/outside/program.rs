@@ -22,7 +22,7 @@ pub(super) struct Known {
     pub(super) image: Image,
     pub(super) symbolizer: Symbolizer,
     /// What its file is called.
-    name: String,
+    pub(super) name: String,
 }
 
 impl Known {
@@ -43,18 +43,23 @@ impl Known {
         Some(self.image.moved(by))
     }
 
-    /// Says who has called whom in its code, after the words for where that is.
+    /// Says who has called whom in its code, after the words for where that is. The images that are called `others` have the same code there.
     pub(super) fn tell(
         &self,
         image: &Image,
         memory: &Memory<'_>,
         registers: Registers,
         place: &str,
+        others: &[&str],
     ) -> Result<String> {
         let mut told = Told::new(image, &self.symbolizer);
         let out = &mut told;
         let (pc, name) = (registers.pc(), &self.name);
-        writeln!(out, "{place}, stopped at {pc:#018x}: {name}, {image}")?;
+        write!(out, "{place}, stopped at {pc:#018x}: {name}")?;
+        for other in others {
+            write!(out, " or {other}")?;
+        }
+        writeln!(out, ", {image}")?;
         match registers {
             Registers::X86(registers) => walk(out, image, memory, registers)?,
             Registers::Arm(registers) => walk(out, image, memory, registers)?,

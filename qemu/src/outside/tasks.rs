@@ -97,12 +97,17 @@ fn write(
     let Some((state, sp)) = words else {
         return Ok(false);
     };
+    let Some(state) = State::of(state) else {
+        let task = names::task(memory, tasks, number);
+        writeln!(out, "task {task}: in no known state ({state:#x})")?;
+        return Ok(true);
+    };
     // Whoever runs has no stack pointer there, or an old one.
     let stack = image.stack(sp);
     if sp == 0 || stack.is_some_and(|stack| in_use.contains(&stack.range.start)) {
         return Ok(true);
     }
-    let waits = match State::of(state) {
+    let waits = match state {
         State::Free | State::Ended => return Ok(true),
         State::Runs(_) => "is about to run".to_owned(),
         State::Ready => "ready".to_owned(),

@@ -74,20 +74,22 @@ pub(super) fn tell(
 }
 
 /// What the image of the program says whose code this is, if it is known.
-fn in_program(
-    programs: &[Known],
+fn in_program<'a>(
+    programs: &'a [Known],
     source: &mut dyn Source,
     cpu: usize,
     registers: Registers,
     place: &str,
 ) -> Result<Option<String>> {
     let memory = Memory::new(source, cpu);
-    for program in programs {
-        if let Some(image) = program.running(&memory, registers.pc()) {
-            return Ok(Some(program.tell(&image, &memory, registers, place)?));
-        }
-    }
-    Ok(None)
+    let fits = |program: &'a Known| Some((program, program.running(&memory, registers.pc())?));
+    let mut fitting = programs.iter().filter_map(fits);
+    let Some((program, image)) = fitting.next() else {
+        return Ok(None);
+    };
+    let others: Vec<_> = fitting.map(|(other, _)| other.name.as_str()).collect();
+    let told = program.tell(&image, &memory, registers, place, &others)?;
+    Ok(Some(told))
 }
 
 /// Says where a CPU is. Returns the registers of the user code that it goes back to, if it does.

@@ -34,6 +34,40 @@ fn the_name_of_a_lock_is_no_frame() {
     assert!(asked.text.contains(&says), "{}", asked.text);
 }
 
+/// A word that is the state of no task, as after something has written over it: the task is not passed over.
+#[gate]
+fn a_task_in_no_known_state_is_named() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kernel = image(kernel("x86_64_release"));
+    let tasks = {
+        let data = fs::read(&kernel).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("it is ELF");
+        symbols::array(&file, "TASKS")
+    };
+    let mut words = vec![0; (tasks.count * tasks.stride) as usize];
+    words[(3 * tasks.stride) as usize] = 0xfe;
+    let [memory, registers] = ["memory", "registers"].map(|name| folder.path().join(name));
+    fs::write(&memory, words).expect("a file can be written");
+    fs::write(&registers, "rip 0x1000\nrsp 0x2000\nrbp 0x0\n").expect("a file can be written");
+    let memory = format!("{:#x}={}", tasks.first, memory.display());
+    let words = [
+        "autopsy".as_ref(),
+        "--registers".as_ref(),
+        registers.as_os_str(),
+    ];
+    let more = [
+        "--memory".as_ref(),
+        memory.as_ref(),
+        "--image".as_ref(),
+        kernel.as_os_str(),
+    ];
+    let text = run(words.into_iter().chain(more)).expect(0).text();
+    assert!(
+        text.contains("\ntask 3: in no known state (0xfe)\n"),
+        "{text}"
+    );
+}
+
 /// Writes a copy of an image in which the kernel's lock has this name.
 fn renamed(image: &Path, folder: &Path, name: &[u8]) -> PathBuf {
     let mut bytes = fs::read(image).expect("the image can be read");

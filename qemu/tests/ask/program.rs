@@ -25,6 +25,9 @@ kernel_tests! { every:
 kernel_tests! { every_in_long:
     another_program_says_nothing,
 }
+kernel_tests! { release:
+    two_programs_with_the_same_code_are_both_named,
+}
 
 /// A program that calls `outer`, which calls `inner`, which ends with `last`.
 fn source(arch: Arch, last: &str) -> String {
@@ -166,4 +169,25 @@ fn another_program_says_nothing(kernel: Kernel) {
         asked.text
     );
     assert!(asked.reports.is_empty(), "{}", asked.text);
+}
+
+/// Of two images with the same code, nothing shows which one runs: both are named.
+fn two_programs_with_the_same_code_are_both_named(kernel: Kernel) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (program, code) = program(folder.path(), kernel.arch, stays(kernel.arch));
+    let other = folder.path().join("other");
+    fs::copy(&program, &other).expect("it can be copied");
+    let copy = corrupt::overwritten(&image(kernel), folder.path(), "user_program", &code);
+    let mut words: Vec<_> = ["--guest-timeout", "4"].map(AsRef::as_ref).into();
+    for (option, path) in [
+        ("--image", &copy),
+        ("--symbols", &program),
+        ("--symbols", &other),
+    ] {
+        words.extend([option.as_ref(), path.as_os_str()]);
+    }
+    words.push("user-call".as_ref());
+    let asked = Asked::of(run(words).expect(124));
+    let says = ": program or other, tables verified, no stacks declared\n";
+    assert!(asked.text.contains(says), "{}", asked.text);
 }
