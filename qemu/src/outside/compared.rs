@@ -7,9 +7,11 @@ use crate::machine::{PIECE, Source};
 /// What comparing an image with a machine's memory has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum InMemory {
-    /// Nothing that both have could be compared.
+    /// Nobody has compared them.
     #[default]
     Unknown,
+    /// No code could be compared: none is in what is left of the machine, or the tables have no checksums of it.
+    NotCompared,
     /// The code in memory is the code that was linked, by the checksums in the image's tables.
     Same,
     /// Of the code that was linked, the range from this address on differs.
@@ -30,7 +32,7 @@ pub(super) fn in_memory(
     cpu: usize,
 ) -> InMemory {
     if !source.has_own_code() {
-        return InMemory::Unknown;
+        return InMemory::NotCompared;
     }
     let (mut is_same, mut changed) = (false, None);
     let (mut equal, mut all) = (0, 0);
@@ -58,7 +60,7 @@ pub(super) fn in_memory(
         // Without a build id: nearly nothing of it is there. Code that changes itself changes little.
         (_, None) if equal < all / 2 => InMemory::Another,
         (Some(start), _) => InMemory::Changed(start),
-        (None, _) => InMemory::Unknown,
+        (None, _) => InMemory::NotCompared,
     }
 }
 

@@ -125,7 +125,7 @@ impl Image {
     pub(super) fn rows(&self) -> Rows<'_> {
         let rows = self.tables.rows();
         match self.in_memory {
-            InMemory::Unknown | InMemory::Same => rows,
+            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => rows,
             InMemory::Changed(start) => rows.of_changed(start),
             InMemory::Another => rows.of_another(),
         }
@@ -249,7 +249,11 @@ impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.tables)?;
         match self.in_memory {
-            InMemory::Unknown | InMemory::Same => {}
+            // In the words of a kernel, which says so only of tables that are right.
+            InMemory::NotCompared if self.tables.are_verified() => {
+                f.write_str(", code not compared")?
+            }
+            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => {}
             InMemory::Changed(start) => write!(f, ", {}", Damage::Code { start })?,
             InMemory::Another => return f.write_str(", the image is not in memory"),
         }

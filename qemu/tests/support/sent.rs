@@ -94,7 +94,11 @@ pub fn what_is_sent_can_be_asked_more(image: &Path) {
     let report = autopsy(&log, image, &[]).expect(0).text();
     let task = "task 8 first: waits for lock right, which task 9 second holds, stack task first\n";
     assert!(report.contains(task), "{report}");
-    assert!(report.contains("tables verified"), "{report}");
+    // The code is the image's, not the machine's.
+    assert!(
+        report.contains("tables verified, code not compared"),
+        "{report}"
+    );
     let words = ["autopsy", "-i", "--image"].map(AsRef::as_ref);
     let paths = [image.as_os_str(), log.as_os_str()];
     let commands = "bt task 8\ncpu 1\nregisters\ncpu 0\nregisters\nx kernel_entry 2\ndisassemble kernel_entry 1\nx 10\n";

@@ -57,6 +57,12 @@ impl Tables {
         }
     }
 
+    /// Whether they are a link's of ours, and whole.
+    pub(super) fn are_verified(&self) -> bool {
+        let verified = self.verify_code(&[], 0);
+        verified.is_some_and(|verified| verified.is_ok_and(|verified| verified.checksum))
+    }
+
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
         match self {
