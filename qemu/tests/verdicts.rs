@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::event;
 use crate::support::runner::{Ran, command, fed, run};
 use crate::support::tiny::{self, Act};
+use crate::support::window::Server;
 use qemu::machine::Arch;
 use qemu::workspace;
 
@@ -43,8 +44,12 @@ enum Way {
     Killed(&'static str, Signal),
     /// A kernel that hangs is booted under gdb, which runs these commands. The process of QEMU is `QEMU`.
     Debugged(&'static str),
-    /// QEMU boots, and its window or monitor is closed by a command of its monitor for people.
+    /// QEMU boots, and is closed by a command of its monitor for people.
     Closed(&'static str),
+    /// QEMU boots with a window, which is closed.
+    WindowClosed,
+    /// The kernel reports success, but no file can be written: a file with the results, and a copy of the serial line, are to be.
+    NoRoom,
 }
 
 /// Starts QEMU in place of the script.
@@ -229,6 +234,13 @@ const WAYS: &[(&[Arch], &str, Way)] = &[
         Way::Killed(CLAIMS, Signal::KILL),
     ),
     (BOTH, "QEMU's monitor is told to quit", Way::Closed("quit")),
+    // The machine `virt` has none before its kernel draws.
+    (X86_64, "QEMU's window is closed", Way::WindowClosed),
+    (
+        BOTH,
+        "the kernel reports success; no file can be written",
+        Way::NoRoom,
+    ),
     (BOTH, "the command is `true`", Way::Script("exit 0")),
     (BOTH, "the command is `false`", Way::Script("exit 1")),
     (BOTH, "the command is `exit 33`", Way::Script("exit 33")),
@@ -284,13 +296,15 @@ fn boot(arch: Arch, way: &Way) -> Ran {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let acts = match way {
         Way::Kernel(acts) | Way::ByScript(acts, _) => acts,
-        Way::Full => &[Act::Print(b"!"), Act::Exit(33)][..],
+        Way::Full | Way::NoRoom => &[Act::Print(b"!"), Act::Exit(33)][..],
         _ => &[Act::Print(b"!"), Act::Spin][..],
     };
     let image = tiny::image(folder.path(), arch, acts);
     // Two of its own seconds, so that a busy host changes nothing.
     let limits = match way {
-        Way::Killed(..) | Way::Closed(_) | Way::RunnerKilled(_) => ["--timeout", "120"],
+        Way::Killed(..) | Way::Closed(_) | Way::WindowClosed | Way::RunnerKilled(_) => {
+            ["--timeout", "120"]
+        }
         _ => ["--guest-timeout", "2"],
     };
     let words = |boot: &Path| -> Vec<String> {
@@ -341,6 +355,24 @@ fn boot(arch: Arch, way: &Way) -> Ran {
             once_it_runs(words(&path), |_| {
                 kill_process(written_pid(folder.path()), *signal).expect("QEMU is there");
             })
+        }
+        Way::WindowClosed => {
+            let server = Server::start();
+            let text = format!("export DISPLAY=:{}\nexec {qemu} \"$@\"", server.display);
+            // The runner asks for no window, unless the command that it sees has one.
+            let mut words = words(&script(folder.path(), &text));
+            words.extend(["-display", "sdl"].map(String::from));
+            once_it_runs(words, |_| server.close_windows())
+        }
+        Way::NoRoom => {
+            let path = script(folder.path(), &format!("exec {qemu} \"$@\""));
+            let mut limited = std::process::Command::new("sh");
+            // A write that goes beyond the limit fails, as on a full disk.
+            limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]);
+            limited.arg(command().get_program());
+            limited.arg("--json").arg(folder.path().join("results"));
+            limited.args(words(&path));
+            ran(limited.output().expect("a shell starts"), Vec::new())
         }
         Way::Debugged(commands) => {
             let text = format!("echo $$ > pid; exec {qemu} \"$@\"");
@@ -415,9 +447,18 @@ fn said(ran: &Ran) -> String {
         let error = lines.find_map(|line| line.strip_prefix("runner: error: "));
         return error.unwrap_or("nothing").to_owned();
     };
-    match words.split_once(" after ") {
-        Some((words, time)) if time.ends_with(" s") => words.to_owned(),
-        _ => words.to_owned(),
+    let words = match words.split_once(" after ") {
+        Some((words, time)) if time.ends_with(" s") => words,
+        _ => words,
+    };
+    // It names a file, in a folder that has another name each time.
+    match ran
+        .words
+        .lines()
+        .any(|line| line.starts_with("runner: error: "))
+    {
+        true => format!("{words}; then an error"),
+        false => words.to_owned(),
     }
 }
 

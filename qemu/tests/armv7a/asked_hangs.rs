@@ -48,8 +48,14 @@ impl Asked {
         hang.expect(&built_image(release), &self.reports);
         let says = ", armv7a, build ";
         assert!(self.text.contains(says), "{}", self.text);
-        let tables = ", tables verified, exception tables, for calls only\n";
+        let tables = ", tables verified, exception tables, for calls only";
         assert!(self.text.contains(tables), "{}", self.text);
+        // Where memory can be read, the code there was compared, and is the image's.
+        let is_compared = !self.text.contains(", code not compared\n");
+        let is_read = !self.text.contains("cannot be read");
+        assert_eq!(is_compared, is_read, "{}", self.text);
+        let differs = "is not the code that was linked";
+        assert!(!self.text.contains(differs), "{}", self.text);
     }
 }
 

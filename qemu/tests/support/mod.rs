@@ -30,3 +30,4 @@ pub mod terminal;
 pub mod tiny;
 pub mod trace;
 pub mod ways;
+pub mod window;
