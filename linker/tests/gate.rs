@@ -16,6 +16,7 @@ mod forged;
 mod golden;
 mod gsym;
 mod inspect;
+mod lines;
 mod make;
 mod map;
 mod mutated;

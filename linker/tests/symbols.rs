@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{folder, image};
+use crate::common::{SCRIPT, assemble, folder, image, scripts, sframe_link, succeed};
 use linker::image::Image;
 use linker::symbols::Symbols;
 
@@ -111,4 +111,92 @@ fn marks_of_code_and_data_are_no_names() {
     ";
     let found = collected("marks", "aarch64-unknown-none-softfloat", text);
     expect(&found, &[("_start", 0, 4), ("after", 12, 12)]);
+}
+
+/// Another section has code whose symbols are gone; call frame information and a symbol of data show where it begins.
+#[test]
+fn code_without_a_size_ends_where_other_code_or_data_begins() {
+    let text = "
+        .globl _start
+        _start: nop
+         nop
+        .Lnameless: .cfi_startproc
+         ret
+        .cfi_endproc
+        .globl before_data
+        before_data: ret
+        .type table, %object
+        table: .quad 7
+        .size table, 8
+        .type last, %function
+        last: ret
+        .size last, 1
+    ";
+    let found = collected("code_without_a_size", "x86_64-unknown-linux-gnu", text);
+    expect(
+        &found,
+        &[("_start", 0, 2), ("before_data", 3, 1), ("last", 12, 1)],
+    );
+}
+
+#[test]
+fn a_size_that_is_too_large_hides_no_function() {
+    let text = "
+        .globl _start
+        .type _start, %function
+        _start: .cfi_startproc
+         nop
+         ret
+        .cfi_endproc
+        hidden: .cfi_startproc
+         nop
+         nop
+        label: ret
+        .cfi_endproc
+        .type last, %function
+        last: ret
+        .size last, 1
+        .size _start, 6
+    ";
+    let found = collected("a_size_too_large", "x86_64-unknown-linux-gnu", text);
+    let found: Vec<_> = found
+        .iter()
+        .map(|(name, start, _)| (name.as_str(), *start))
+        .collect();
+    assert_eq!(found, [("_start", 0), ("hidden", 2), ("last", 5)]);
+}
+
+/// Linker scripts give names to places, at which functions of assembly start, too.
+#[test]
+fn a_mark_of_a_linker_script_is_no_name_of_a_function() {
+    let folder = folder("marks_of_scripts");
+    let object = assemble(
+        &folder,
+        "x86_64-unknown-linux-gnu",
+        "first_instructions: nop\n.globl _start\n_start: hlt\n",
+    );
+    let marks = [
+        "_stext",
+        "__text_start",
+        "_text",
+        "__start_code",
+        "_kernel.begin",
+        "__e_end",
+    ];
+    let marked = marks.map(|mark| format!("{mark} = .; ")).concat();
+    let script = SCRIPT.replace(".text : {", &format!(".text : {{ {marked}"));
+    fs::write(folder.join("image.ld"), script).unwrap();
+    let image = folder.join("image");
+    let mut link = sframe_link();
+    link.current_dir(&folder)
+        .args(["-T", "image.ld", "-L", &scripts(), "-o"]);
+    succeed(link.arg(&image).arg(object));
+    let data = fs::read(image).unwrap();
+    let symbols = Symbols::of(&Image::parse(&data).unwrap().file);
+    let names: Vec<_> = symbols
+        .0
+        .iter()
+        .map(|symbol| symbol.name.as_str())
+        .collect();
+    assert_eq!(names, ["first_instructions", "_start"]);
 }

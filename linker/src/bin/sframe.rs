@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use linker::covered::LEAST;
 use linker::inspect::{self, Subject, with_file, with_laid_out};
-use linker::link::{Options, covers_little, fewer_levels, left_out, no_map, sizes};
+use linker::link::{Options, covers_little, fewer_levels, left_out, no_map, sizes, unlined};
 use linker::make::make;
 use linker::symt::Table;
 use linker::whole;
@@ -181,7 +181,9 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
                 let made = make(data, &options)?;
                 whole::write_like(&output, &file, &made.bytes)?;
                 let missing = left_out(&made.tables).into_iter();
-                let others = fewer_levels(&made.tables).into_iter();
+                let others = fewer_levels(&made.tables)
+                    .into_iter()
+                    .chain(unlined(&made.tables));
                 for line in missing
                     .chain(others)
                     .chain(no_map(&made.tables))

@@ -149,6 +149,9 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             let code = Code::of(&image.file, &Symbols::of(&image.file), names, with_lines)?;
             if with_lines && !code.has_lines {
                 symbols_uncompared = Some("no debug information");
+            } else if !code.missing.is_empty() {
+                symbols_uncompared =
+                    Some("its debug information is in .dwo files, which are missing");
             }
             symbols_uncompared
                 .is_none()

@@ -42,7 +42,9 @@ pub use json::json;
 pub use kept::{KEEP_VARIABLE, KEPT_ARGUMENTS};
 pub use linker::{LINKER_VARIABLE, Linker};
 pub use options::{Load, OnUnproven, Options, Stats};
-pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
+pub use report::{
+    covers_little, fewer_levels, left_out, no_map, sizes, stats, unlined, without_frames,
+};
 pub use tables::Tables;
 pub(crate) use write::TOO_FAR;
 
@@ -129,7 +131,7 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
     if options.sframe.is_some() && !tables.has_rows() {
         eprintln!("sframe-link: warning: {NO_ROWS}");
     }
-    if let Some(line) = fewer_levels(tables) {
+    for line in fewer_levels(tables).into_iter().chain(unlined(tables)) {
         eprintln!("sframe-link: warning: {line}");
     }
     if let Some(line) = no_map(tables) {

@@ -4,7 +4,7 @@ use super::tables::Tables;
 use crate::covered::ADVICE;
 use crate::function::LeftOut;
 use crate::prove::origin::Count;
-use crate::symbols::Symbol;
+use crate::symbols::{Disagreement, Symbol, printable};
 
 /// A line for each function that has no rows, with the reason.
 #[must_use]
@@ -26,6 +26,47 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         "there is no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
     Some(format!("--symbols={made} instead of {wanted}: {why}"))
+}
+
+/// Warnings for code whose lines are left out: one for each reason.
+#[must_use]
+pub fn unlined(tables: &Tables) -> Vec<String> {
+    let code = &tables.code;
+    let mut lines = Vec::new();
+    if let Some(first) = code.missing.first() {
+        lines.push(format!(
+            "no lines for code of {} compilations, whose .dwo files cannot be read, first {}: keep these files until the image is \
+             linked; or compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
+            code.missing.len(),
+            printable(&first.to_string_lossy()),
+        ));
+    }
+    for (why, text) in [
+        (
+            Disagreement::Other,
+            "debug information has another function there: check the sizes of symbols (.size), and which symbols are stripped",
+        ),
+        (
+            Disagreement::NoFunction,
+            "debug information has lines but no functions there: compile with debug = \"limited\" (-C debuginfo=1)",
+        ),
+        (
+            Disagreement::Removed,
+            "debug information of functions that the linker removed is at the same addresses: link the code at a higher address",
+        ),
+    ] {
+        let mut of_reason = code.unlined.iter().filter(|one| one.why == why);
+        let Some(first) = of_reason.next() else {
+            continue;
+        };
+        let name = code.names.text(code.functions[first.function].name);
+        lines.push(format!(
+            "no lines for code of {} functions, first {name} at {:#x}: {text}",
+            1 + of_reason.count(),
+            first.address,
+        ));
+    }
+    lines
 }
 
 /// A warning if the rule map that is wanted could not be made.

@@ -1,10 +1,16 @@
 //! An image's functions, and the source frames of each of their instructions.
 
-use anyhow::Result;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use anyhow::Result;
+use gimli::Dwarf;
+
+use super::agree::Disagreement;
 use super::instructions::Coding;
-use super::lines::{Frame, Sections, Texts};
-use super::{Names, Symbol, Symbols};
+use super::lines::{Frame, Reader, Sections, Texts};
+use super::removed::Live;
+use super::{Names, Symbol, Symbols, starts, subprograms};
 use crate::parallel::in_parts;
 
 /// A range of code that belongs to one function. Most functions are one piece; a function with another one inside is several.
@@ -62,6 +68,17 @@ pub struct Function {
     pub name: u32,
 }
 
+/// The first code of a function that has no lines, because debug information there is not that of the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unlined {
+    /// Index of the function in [`Code::functions`].
+    pub function: usize,
+    /// Address of the instruction.
+    pub address: u64,
+    /// The reason.
+    pub why: Disagreement,
+}
+
 /// Code and its source.
 #[derive(Debug, Default)]
 pub struct Code {
@@ -79,6 +96,10 @@ pub struct Code {
     pub style: Names,
     /// There was debug information.
     pub has_lines: bool,
+    /// Functions with code whose lines are left out.
+    pub unlined: Vec<Unlined>,
+    /// The `.dwo` files that the debug information names, and that could not be read.
+    pub missing: Vec<PathBuf>,
     /// Which instructions are calls, and which can fault, is known.
     pub knows_instructions: bool,
 }
@@ -102,6 +123,16 @@ impl Code {
         // Number 0 is for functions that debug information does not name.
         code.names.number("");
         code.stacks.push(Vec::new());
+        let sections = if with_lines {
+            Sections::of(file, Live::of(file, symbols).as_ref())?
+        } else {
+            None
+        };
+        let dwarf = sections.as_ref().map(|sections| Arc::new(sections.open()));
+        let symbols = match &dwarf {
+            Some(dwarf) => &bounded(file, dwarf, symbols.clone())?,
+            None => symbols,
+        };
         let mut all: Vec<&Symbol> = symbols.0.iter().collect();
         let names = in_parts(
             &mut all,
@@ -124,18 +155,27 @@ impl Code {
         code.pieces = pieces(&code.functions);
         let coding = Coding::of(file);
         code.knows_instructions = coding.is_known();
-        let sections = if with_lines {
-            Sections::of(file)?
-        } else {
-            None
-        };
-        let Some(sections) = sections else {
-            return Ok(code);
-        };
-        code.has_lines = true;
-        code.trace(file, coding, &sections)?;
+        if let Some(dwarf) = dwarf {
+            code.has_lines = true;
+            code.trace(file, coding, &dwarf)?;
+        }
         Ok(code)
     }
+}
+
+/// Lets code without a size end where debug information has another function.
+fn bounded(
+    file: &object::File<'_>,
+    dwarf: &Dwarf<Reader<'_>>,
+    mut symbols: Symbols,
+) -> Result<Symbols> {
+    if symbols.0.iter().any(|symbol| !symbol.is_sized) {
+        let mut starts = subprograms::of(dwarf)?;
+        starts.extend(starts::described_for_debuggers(file));
+        starts.sort_unstable();
+        symbols.end_before(&starts);
+    }
+    Ok(symbols)
 }
 
 /// Splits functions into pieces. Of functions that are nested, an address belongs to the innermost one.

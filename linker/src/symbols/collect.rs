@@ -9,6 +9,7 @@ use object::{
 };
 use rustc_hash::FxHashMap;
 
+use super::starts::described;
 use crate::image::is_code;
 
 /// A function and its name.
@@ -16,7 +17,8 @@ use crate::image::is_code;
 pub struct Symbol {
     /// Address of the first instruction.
     pub start: u64,
-    /// Bytes of code. Of assembly without `.size`, up to the next symbol or the end of the section.
+    /// Bytes of code. Of assembly without `.size`, up to the next symbol, the next function in call frame information, or the end of the
+    /// section.
     pub size: u64,
     /// The file has the size.
     pub is_sized: bool,
@@ -40,9 +42,30 @@ impl Symbol {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols(pub Vec<Symbol>);
 
-/// The order of preference of several names of one address: a function before a label, the larger size, a global name before
-/// a weak before a local one, then the shorter name, then the first by its letters, so that every build chooses the same.
-type Rank<'data> = (bool, Reverse<u64>, u8, usize, &'data str);
+/// The order of preference of several names of one address: a function before a label, the larger size, any name before that of a mark, a
+/// global name before a weak before a local one, then the shorter name, then the first by its letters, so that every build chooses the same.
+type Rank<'data> = (bool, Reverse<u64>, bool, u8, usize, &'data str);
+
+/// The parts of names that linker scripts give to the begin and the end of sections.
+const MARKS: [&str; 5] = ["start", "begin", "end", "stop", "text"];
+
+/// Whether a name is one that linker scripts give to a place (`_stext`, `__text_start`, `__start_text`), and not to a function. `_start` and
+/// `start` are functions.
+fn is_mark(name: &str) -> bool {
+    let Some(name) = name.strip_prefix('_') else {
+        return false;
+    };
+    let words = || name.split(['_', '.']).filter(|word| !word.is_empty());
+    let is_of_several = words().count() > 1;
+    let is_joined = |word: &str| ["stext", "etext", "sinittext", "einittext"].contains(&word);
+    match is_of_several {
+        true => [words().next(), words().next_back()]
+            .into_iter()
+            .flatten()
+            .any(|word| MARKS.contains(&word)),
+        false => words().any(|word| word == "text" || is_joined(word)),
+    }
+}
 
 impl Symbols {
     /// Collects the symbols that lie in executable sections.
@@ -66,8 +89,12 @@ impl Symbols {
     ) -> Self {
         let code = code_of(file);
         let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
+        let functions = described(file);
+        let mut ends = functions.clone();
         for symbol in symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
+                let is_data = symbol.kind() == SymbolKind::Data;
+                ends.extend(is_data.then_some(symbol.address()));
                 continue;
             };
             let entry = best.entry(place(file, &symbol));
@@ -79,7 +106,19 @@ impl Symbols {
                 })
                 .or_insert((rank, section));
         }
-        Self(with_sizes(&best, &code))
+        ends.sort_unstable();
+        let mut all = Self(with_sizes(&best, &code, &functions));
+        all.end_before(&ends);
+        all
+    }
+
+    /// Lets code without a size end before the next of these addresses, which are ascending.
+    pub(super) fn end_before(&mut self, starts: &[u64]) {
+        for symbol in self.0.iter_mut().filter(|symbol| !symbol.is_sized) {
+            let next = starts.partition_point(|start| *start <= symbol.start);
+            let most = starts.get(next).map(|next| next - symbol.start);
+            symbol.size = symbol.size.min(most.unwrap_or(u64::MAX));
+        }
     }
 
     /// The functions of a file that have a name which `is` accepts, also where [`Self::of`] prefers another one of theirs: addresses, and sizes in
@@ -146,21 +185,32 @@ fn candidate<'data>(
         (true, true) => 1,
         (false, _) => 2,
     };
-    let rank = (label, Reverse(symbol.size()), binding, name.len(), name);
+    let mark = label && is_mark(name);
+    let rank = (
+        label,
+        Reverse(symbol.size()),
+        mark,
+        binding,
+        name.len(),
+        name,
+    );
     Some((rank, section))
 }
 
-/// Gives a size to symbols without one, and leaves out labels inside of functions.
+/// Gives a size to symbols without one, and leaves out labels inside of functions. A label at which call frame information has a function is no
+/// such label: the size of the function before it is too large. `functions` are the starts there, ascending.
 fn with_sizes(
     best: &BTreeMap<u64, (Rank<'_>, SectionIndex)>,
     code: &FxHashMap<SectionIndex, (u64, u64)>,
+    functions: &[u64],
 ) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
     // The largest end so far: functions may be nested.
     let mut reach = 0;
     let mut entries = best.iter().peekable();
-    while let Some((&start, ((label, Reverse(size), _, _, name), section))) = entries.next() {
-        if start < reach && (*label || *size == 0) {
+    while let Some((&start, ((label, Reverse(size), .., name), section))) = entries.next() {
+        let is_inside = start < reach && (*label || *size == 0);
+        if is_inside && functions.binary_search(&start).is_err() {
             continue;
         }
         let end = code.get(section).map_or(start, |&(_, end)| end);

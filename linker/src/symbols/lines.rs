@@ -4,13 +4,18 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use addr2line::Context as Addresses;
+use addr2line::Frame as Found;
 use anyhow::{Context, Result};
 use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
+pub use addr2line::Context as Addresses;
+
+use super::agree::{Agreement, Disagreement, Subprogram};
 use super::path::Paths;
+use super::removed::{Live, without_removed};
+use super::split::{Split, resolve};
 use super::{Names, printable, short};
 
 /// Reads a section of debug information.
@@ -24,17 +29,21 @@ pub struct Sections<'data> {
 }
 
 impl<'data> Sections<'data> {
-    /// Finds the sections; `None` if there are no lines.
+    /// Finds the sections; `None` if there are no lines. With `live`, the lines of removed functions are left out.
     ///
     /// # Errors
     /// A section is damaged.
-    pub fn of(file: &object::File<'data>) -> Result<Option<Self>> {
+    pub fn of(file: &object::File<'data>, live: Option<&Live>) -> Result<Option<Self>> {
         let section = |id: SectionId| -> Result<Cow<'data, [u8]>> {
             let Some(section) = file.section_by_name(id.name()) else {
                 return Ok(Cow::Borrowed(&[]));
             };
             let data = section.uncompressed_data();
-            data.with_context(|| format!("damaged ELF file: section {}", id.name()))
+            let data = data.with_context(|| format!("damaged ELF file: section {}", id.name()))?;
+            match live.filter(|_| id == SectionId::DebugLine) {
+                Some(live) => without_removed(data, file, live),
+                None => Ok(data),
+            }
         };
         let size = |name: &str| {
             file.section_by_name(name)
@@ -44,23 +53,31 @@ impl<'data> Sections<'data> {
             return Ok(None);
         }
         let sections = gimli::DwarfSections::load(section)?;
+        Ok(Some(Self::new(sections, file)))
+    }
+
+    /// Sections of a file.
+    pub(super) fn new(
+        sections: gimli::DwarfSections<Cow<'data, [u8]>>,
+        file: &object::File<'data>,
+    ) -> Self {
         let endian = if file.is_little_endian() {
             RunTimeEndian::Little
         } else {
             RunTimeEndian::Big
         };
-        Ok(Some(Self { sections, endian }))
+        Self { sections, endian }
     }
 
     /// The sections for readers, of which several share what all need: the abbreviations, which are read once.
     #[must_use]
-    pub fn open(&self) -> Arc<Dwarf<Reader<'_>>> {
+    pub fn open(&self) -> Dwarf<Reader<'_>> {
         let endian = self.endian;
         let mut dwarf = self
             .sections
             .borrow(|section| EndianSlice::new(section, endian));
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::All);
-        Arc::new(dwarf)
+        dwarf
     }
 }
 
@@ -122,6 +139,9 @@ fn push(path: &mut String, part: &str) {
     path.push_str(part);
 }
 
+/// Frames at one address: most have no more.
+const TYPICAL_DEPTH: usize = 8;
+
 /// A source frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
@@ -170,6 +190,8 @@ impl Texts {
 /// Looks up frames in debug information, with caches of texts.
 pub struct Lines<'a> {
     addresses: Addresses<Reader<'a>>,
+    split: &'a Split<'a>,
+    agreement: Agreement,
     paths: &'a Paths,
     names: Names,
     /// The numbers of names and paths, by address and length: addr2line has one copy of each.
@@ -191,10 +213,17 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// It is damaged.
-    pub fn new(dwarf: Arc<Dwarf<Reader<'a>>>, paths: &'a Paths, names: Names) -> Result<Self> {
+    pub fn new(
+        dwarf: Arc<Dwarf<Reader<'a>>>,
+        split: &'a Split<'a>,
+        paths: &'a Paths,
+        names: Names,
+    ) -> Result<Self> {
         let addresses = Addresses::from_arc_dwarf(dwarf);
         Ok(Self {
             addresses: addresses.context("damaged debug information")?,
+            split,
+            agreement: Agreement::default(),
             paths,
             names,
             seen: FxHashMap::default(),
@@ -202,42 +231,57 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The frames at an address in the function with the name `own`, outermost first. Their texts are added to `names` and
-    /// `files`, where 0 is no file. The outermost frame has the name `own`, from the symbol table.
+    /// The frames at an address in the function that starts at `start` and has the name `own`, outermost first. Their texts are
+    /// added to `names` and `files`, where 0 is no file. The outermost frame has the name `own`, from the symbol table.
+    ///
+    /// # Errors
+    /// Returns why there are no frames, if the debug information is not that of the function.
     pub fn at(
         &mut self,
         address: u64,
-        own: u32,
+        (start, own): (u64, u32),
         names: &mut Texts,
         files: &mut Texts,
         found: &mut Vec<Frame>,
-    ) {
+    ) -> Result<(), Disagreement> {
         found.clear();
-        let Ok(mut frames) = self.addresses.find_frames(address).skip_all_loads() else {
-            return;
+        let all = resolve(self.addresses.find_frames(address), self.split);
+        let Ok(mut all) = all else {
+            return Ok(());
         };
-        let mut next = frames.next().ok().flatten();
-        while let Some(frame) = next {
-            next = frames.next().ok().flatten();
-            let depth = found.len();
+        // Innermost first.
+        let mut frames = Vec::with_capacity(TYPICAL_DEPTH);
+        while let Some(frame) = all.next().ok().flatten() {
+            frames.push(frame);
+        }
+        let Some(outermost) = frames.last() else {
+            return Ok(());
+        };
+        let function = outermost.function.as_ref();
+        let subprogram = outermost.dw_die_offset.map(|entry| Subprogram {
+            entry,
+            name: function.map_or(0, |function| function.name.slice().as_ptr().addr()),
+        });
+        let is_name = || shown(outermost, self.names).as_deref() == Some(names.text(own));
+        let context = (&self.addresses, self.split);
+        self.agreement
+            .check(context, address, start, subprogram, is_name)?;
+        for (depth, frame) in frames.iter().enumerate() {
             if depth == self.last.len() {
                 self.last.push(LastFrame::default());
             }
             let last = &mut self.last[depth];
-            let name = match frame.function {
-                _ if next.is_none() => own,
+            let name = match &frame.function {
+                _ if depth + 1 == frames.len() => own,
                 // Assembly has lines without functions.
                 None => 0,
                 Some(function) => {
-                    let bytes = function.name.slice();
-                    last.name.number(bytes, &mut self.seen, || {
-                        let raw = String::from_utf8_lossy(bytes);
-                        let rust = function.language == Some(gimli::DW_LANG_Rust);
-                        names.number(&name(&raw, rust, self.names))
-                    })
+                    let shown = || names.number(&shown(frame, self.names).unwrap_or_default());
+                    last.name
+                        .number(function.name.slice(), &mut self.seen, shown)
                 }
             };
-            let place = frame.location.and_then(|location| {
+            let place = frame.location.as_ref().and_then(|location| {
                 let line = location.line.filter(|line| *line != 0)?;
                 let path = location.file?;
                 let shown = || files.number(&self.paths.shown(path));
@@ -248,7 +292,16 @@ impl<'a> Lines<'a> {
             found.push(Frame { name, file, line });
         }
         found.reverse();
+        Ok(())
     }
+}
+
+/// The name of a frame's function, as reports print it; `None` if it is not known.
+fn shown(frame: &Found<'_, Reader<'_>>, names: Names) -> Option<String> {
+    let function = frame.function.as_ref()?;
+    let raw = String::from_utf8_lossy(function.name.slice());
+    let rust = function.language == Some(gimli::DW_LANG_Rust);
+    Some(name(&raw, rust, names))
 }
 
 /// A text's address and length, and its number.

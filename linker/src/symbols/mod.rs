@@ -2,10 +2,11 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | functions of the image | `collect` |
+//! | functions of the image, and where their code ends | `collect`, `starts`, `subprograms` |
 //! | names as a report prints them | `short` |
 //! | which instructions there are | `instructions` |
-//! | the frames at each of them | `lines`, `path`, `trace` |
+//! | the frames at each of them | `lines`, `path`, `split`, `trace` |
+//! | lines that are not those of the function | `agree`, `removed` |
 //! | functions with the frames of their instructions | `code` |
 //! | as few rows as a level needs | `rows` |
 //! | functions of the source, and what is inlined where | `records` |
@@ -15,6 +16,7 @@
 //! | rows, names and files in parts | `parts` |
 //! | all of it behind a header | `blob` |
 
+mod agree;
 mod blob;
 mod chunks;
 mod code;
@@ -30,14 +32,18 @@ mod path;
 mod phrases;
 mod printable;
 mod records;
+mod removed;
 mod repair;
 mod rows;
 mod short;
+mod split;
+mod starts;
 mod subprograms;
 mod trace;
 
+pub use agree::Disagreement;
 pub use blob::Blob;
-pub use code::{Code, Function, Piece, Traced};
+pub use code::{Code, Function, Piece, Traced, Unlined};
 pub use collect::{Symbol, Symbols};
 pub use compare::{Comparison, Coverage, Difference, compare};
 pub use instructions::{Coding, Decoded};
@@ -46,7 +52,7 @@ pub use lines::{Frame, Texts};
 pub use path::Paths;
 pub use printable::printable;
 pub use short::short;
-pub use subprograms::subprograms;
+pub use subprograms::of_file as subprograms;
 
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";

@@ -1,19 +1,23 @@
 //! The functions of debug information.
 
 use anyhow::{Context, Result};
-use gimli::DW_TAG_subprogram;
+use gimli::{DW_TAG_subprogram, Dwarf};
 
-use super::lines::Sections;
+use super::lines::{Reader, Sections};
 
 /// The first addresses of the functions in debug information and of their parts, in no order. Removed functions may be at 0.
 ///
 /// # Errors
 /// Debug information is damaged.
-pub fn subprograms(file: &object::File<'_>) -> Result<Vec<u64>> {
-    let Some(sections) = Sections::of(file)? else {
-        return Ok(Vec::new());
-    };
-    let dwarf = sections.open();
+pub fn of_file(file: &object::File<'_>) -> Result<Vec<u64>> {
+    match Sections::of(file, None)? {
+        Some(sections) => of(&sections.open()),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// [`of_file`], for debug information that is open.
+pub(super) fn of(dwarf: &Dwarf<Reader<'_>>) -> Result<Vec<u64>> {
     let mut starts = Vec::new();
     let mut units = dwarf.units();
     let damaged = "damaged section .debug_info";

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use gimli::Dwarf;
 use object::{Object, ObjectSection};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::code::{Code, Piece, Traced};
+use super::code::{Code, Piece, Traced, Unlined};
 use super::instructions::{Coding, Decoded};
-use super::lines::{Frame, Lines, Sections, Texts, paths};
+use super::lines::{Frame, Lines, Reader, Texts, paths};
+use super::split::{self, Files};
 use crate::image::is_code;
 use crate::parallel::{in_parts, in_parts_beside};
 use crate::progress::Step;
@@ -18,15 +20,17 @@ impl Code {
         &mut self,
         file: &object::File<'_>,
         coding: Coding,
-        sections: &Sections<'_>,
+        dwarf: &Arc<Dwarf<Reader<'_>>>,
     ) -> Result<()> {
         let contents: Vec<(u64, &[u8])> = file
             .sections()
             .filter(|section| is_code(section.flags()))
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
             .collect();
-        let dwarf = sections.open();
-        let paths = paths(&dwarf)?;
+        let files = Files::of(dwarf)?;
+        let split = files.sections()?;
+        let split = split::open(&split, dwarf);
+        let paths = paths(dwarf)?;
         let mut pieces = std::mem::take(&mut self.pieces);
         let step = Step::new("looking lines up", pieces.len());
         // Each part reads which code each unit of debug information is about; and the rows are made at the same time.
@@ -34,7 +38,8 @@ impl Code {
             &mut pieces,
             |piece| piece.end - piece.start,
             |pieces| -> Result<Traces> {
-                let lines = Lines::new(Arc::clone(&dwarf), &paths, self.style)?;
+                let dwarf = Arc::clone(dwarf);
+                let lines = Lines::new(dwarf, &split, &paths, self.style)?;
                 let mut traces = Traces::default();
                 traces.add(pieces, self, &contents, coding, lines, &step);
                 Ok(traces)
@@ -68,6 +73,7 @@ impl Code {
                 });
                 numbers.push(number);
             }
+            self.unlined.extend(part.unlined);
             of_parts.push((part.pieces, numbers));
         }
         let numbers = of_parts
@@ -86,6 +92,10 @@ impl Code {
             },
         );
         self.pieces = pieces;
+        // A function with another one inside has several pieces.
+        let mut seen = FxHashSet::default();
+        self.unlined.retain(|one| seen.insert(one.function));
+        self.missing = files.missing;
         Ok(())
     }
 }
@@ -97,6 +107,7 @@ struct Traces {
     files: Texts,
     stacks: Vec<Vec<Frame>>,
     pieces: usize,
+    unlined: Vec<Unlined>,
 }
 
 impl Default for Traces {
@@ -109,6 +120,7 @@ impl Default for Traces {
             files,
             stacks: vec![Vec::new()],
             pieces: 0,
+            unlined: Vec::new(),
         }
     }
 }
@@ -132,8 +144,10 @@ impl Traces {
             let Some(bytes) = bytes(contents, piece.start, piece.end) else {
                 continue;
             };
-            let name = code.names.text(code.functions[piece.function].name);
-            let name = self.names.number(name);
+            let function = &code.functions[piece.function];
+            let name = self.names.number(code.names.text(function.name));
+            let own = (function.start, name);
+            let mut is_unlined = false;
             let decoded = coding.decode(bytes, piece.start);
             piece.instructions.reserve_exact(decoded.len());
             for decoded in decoded {
@@ -144,7 +158,16 @@ impl Traces {
                     can_fault,
                 } = decoded;
                 let start = piece.start + u64::from(offset);
-                lines.at(start, name, &mut self.names, &mut self.files, &mut frames);
+                let (names, files) = (&mut self.names, &mut self.files);
+                if let Err(why) = lines.at(start, own, names, files, &mut frames)
+                    && !std::mem::replace(&mut is_unlined, true)
+                {
+                    self.unlined.push(Unlined {
+                        function: piece.function,
+                        address: start,
+                        why,
+                    });
+                }
                 // Most instructions have the frames of the one before.
                 if self.stacks[last as usize] != frames {
                     last = match numbers.get(&frames) {

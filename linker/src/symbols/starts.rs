@@ -1,0 +1,77 @@
+//! The starts of functions in call frame information. Code without a size ends there at the latest.
+
+use gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, RunTimeEndian, UnwindSection,
+};
+use object::{Object, ObjectSection};
+
+/// The addresses at which the loaded call frame information has functions, ascending. Entries that cannot be read are left out: `cfi` reports
+/// them.
+pub(super) fn described(file: &object::File<'_>) -> Vec<u64> {
+    let mut starts = Vec::new();
+    read(file, b".eh_frame", |slice, size, bases| {
+        let mut frames = EhFrame::from(slice);
+        frames.set_address_size(size);
+        add(&frames, bases, &mut starts);
+    });
+    starts.sort_unstable();
+    starts
+}
+
+/// The same for call frame information that is not loaded, in no order. A stripped image has none.
+pub(super) fn described_for_debuggers(file: &object::File<'_>) -> Vec<u64> {
+    let mut starts = Vec::new();
+    read(file, b".debug_frame", |slice, size, bases| {
+        let mut frames = DebugFrame::from(slice);
+        frames.set_address_size(size);
+        add(&frames, bases, &mut starts);
+    });
+    starts
+}
+
+/// Calls `act` with each section of a name. GNU ld keeps sections of two types with one name apart.
+fn read(
+    file: &object::File<'_>,
+    name: &[u8],
+    mut act: impl FnMut(EndianSlice<'_, RunTimeEndian>, u8, &BaseAddresses),
+) {
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let size = match file.is_64() {
+        true => 8,
+        false => 4,
+    };
+    let address = |name| file.section_by_name(name).map(|section| section.address());
+    let named = |section: &object::Section<'_, '_>| section.name_bytes() == Ok(name);
+    for section in file.sections().filter(named) {
+        let Ok(data) = section.uncompressed_data() else {
+            continue;
+        };
+        let mut bases = BaseAddresses::default().set_eh_frame(section.address());
+        if let Some(text) = address(".text") {
+            bases = bases.set_text(text);
+        }
+        if let Some(got) = address(".got") {
+            bases = bases.set_got(got);
+        }
+        act(EndianSlice::new(&data, endian), size, &bases);
+    }
+}
+
+fn add<'data, S: UnwindSection<EndianSlice<'data, RunTimeEndian>>>(
+    frames: &S,
+    bases: &BaseAddresses,
+    starts: &mut Vec<u64>,
+) {
+    let mut entries = frames.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        if let Ok(entry) = partial.parse(S::cie_from_offset) {
+            starts.push(entry.initial_address());
+        }
+    }
+}
