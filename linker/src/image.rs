@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
-use object::read::elf::FileHeader;
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectKind, ObjectSection, SectionFlags, elf};
 
 use crate::architecture::Architecture;
@@ -85,6 +85,33 @@ impl<'data> Image<'data> {
             .collect()
     }
 
+    /// Checks that no two sections with code have the same addresses, as overlays have: a table has one row and one name for an
+    /// address.
+    ///
+    /// # Errors
+    /// Returns an error if two do.
+    pub fn check_no_overlays(&self) -> Result<()> {
+        let sections = self.file.sections();
+        let mut code: Vec<_> = sections
+            .filter(|section| is_code(section.flags()) && section.size() > 0)
+            .map(|section| {
+                let end = section.address().saturating_add(section.size());
+                (section.address(), end, section)
+            })
+            .collect();
+        code.sort_by_key(|(start, ..)| *start);
+        let overlapping = code.windows(2).find(|pair| pair[1].0 < pair[0].1);
+        if let Some([(.., first), (start, _, second)]) = overlapping {
+            bail!(
+                "sections {} and {} both have code at {start:#x}, and tables have one row and one name for an address: link overlays \
+                 at different addresses, or each as an image of its own",
+                first.name().unwrap_or_default().escape_debug(),
+                second.name().unwrap_or_default().escape_debug(),
+            );
+        }
+        Ok(())
+    }
+
     /// The section of a name, if it has bytes in the file.
     ///
     /// # Errors
@@ -111,6 +138,39 @@ impl<'data> Image<'data> {
 pub fn is_code(flags: SectionFlags) -> bool {
     let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(wanted))
+}
+
+/// The build id of a file, in a section or a segment of notes; `None` if it has none.
+///
+/// # Errors
+/// The notes lie outside the file.
+pub fn build_id<'data>(file: &object::File<'data>) -> Result<Option<&'data [u8]>> {
+    let found = file.build_id().context("damaged build id")?;
+    // A linker script can put the note into a section of another type.
+    let in_segments = || match file {
+        object::File::Elf32(file) => in_segments(file.elf_header(), file.data()),
+        object::File::Elf64(file) => in_segments(file.elf_header(), file.data()),
+        _ => Ok(None),
+    };
+    found.map_or_else(in_segments, |id| Ok(Some(id)))
+}
+
+fn in_segments<'data, Elf: FileHeader<Endian = Endianness>>(
+    header: &Elf,
+    data: &'data [u8],
+) -> Result<Option<&'data [u8]>> {
+    let endian = header.endian()?;
+    for segment in header.program_headers(endian, data)? {
+        let Some(mut notes) = segment.notes(endian, data)? else {
+            continue;
+        };
+        while let Some(note) = notes.next()? {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                return Ok(Some(note.desc()));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Parses a linked ELF file of any architecture.

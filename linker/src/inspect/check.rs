@@ -59,6 +59,7 @@ pub struct Check {
 /// The file lacks one of the sections, or one cannot be read.
 pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let image = Image::parse(data)?;
+    image.check_no_overlays()?;
     let subject = Subject::parse_with(data, starts)?;
     if let Some((offset, error)) = subject.symbols_error {
         return Err(error).with_context(|| format!("section .symbols at offset {offset}"));

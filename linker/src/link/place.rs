@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use object::elf::{self, SectionHeader32, SectionHeader64};
 use object::pod::bytes_of;
 use object::read::elf::{FileHeader, SectionHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
+use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionIndex};
 
 use crate::image::{Image, Section};
 use crate::{map, sframe, symbols};
@@ -98,6 +98,22 @@ pub(super) fn find<'data>(
             );
         }
     }
+    let is_loaded = image.file.segments().any(|segment| {
+        let offset = section.address.checked_sub(segment.address());
+        let (at, length) = segment.file_range();
+        offset.is_some_and(|offset| {
+            at.checked_add(offset) == Some(section.offset)
+                && offset
+                    .checked_add(size as u64)
+                    .is_some_and(|end| end <= length)
+        })
+    });
+    ensure!(
+        is_loaded || size == 0,
+        "section {name} at {:#x} to {end:#x} is in no segment that is loaded: the linker script must put it into one \
+         (a phdr of type PT_LOAD), and must not make it NOLOAD, INFO or DSECT",
+        section.address,
+    );
     Ok(section)
 }
 

@@ -69,6 +69,7 @@ impl Tables {
     /// # Errors
     /// The image has nothing to make them from, or a section is damaged.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
+        image.check_no_overlays()?;
         let functions = Symbols::of(&image.file);
         let code_checksums = CodeChecksums::of(image, &functions, &options.patched)?;
         let sframe = || {

@@ -135,3 +135,61 @@ fn code_without_names_must_not_move_in_its_section() {
     assert!(said.contains(expected), "{said}");
     assert!(!folder.join("image").exists());
 }
+
+/// Two sections with code at one address: which of them an address is in depends on what was loaded last.
+#[test]
+fn overlays_are_refused() {
+    let text = CALLS.replace("callee:\n", "callee: nop\n").replace(
+        ".type callee,",
+        ".section .text.other, \"ax\"\n.type other, %function\nother: ret\n.size other, 1\n.section .text.callee, \"ax\"\n.type callee,",
+    );
+    let (folder, object) = assembled("overlays", &text);
+    let script = SCRIPT.replace(
+        ".text : { *(.text .text.*) }",
+        ".text : { *(.text) } .first 0x1000 : AT(0x1000) { *(.text.other) } .second 0x1000 : AT(0x2000) { *(.text.callee) }
+         . = 0xffffffff80101000;",
+    );
+    let ld = crate::common::tool("ld", "binutils");
+    let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
+    fs::write(folder.join("image.ld"), script).unwrap();
+    let mut command = crate::common::sframe_link();
+    command
+        .current_dir(&folder)
+        .args([&linker, "-L", &scripts(), "-T", "image.ld", "-o", "image"]);
+    let output = command
+        .args(["--no-check-sections", &object])
+        .output()
+        .unwrap();
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let expected = "sections .first and .second both have code at 0x1000, and tables have one row and one name for an address";
+    assert!(errors.contains(expected), "{errors}");
+    assert!(!folder.join("image").exists());
+}
+
+/// A kernel would read whatever is at the address.
+#[test]
+fn tables_in_no_segment_are_refused() {
+    let (folder, object) = assembled("no_segment", CALLS);
+    let tables = fs::read_to_string(Path::new(&scripts()).join("tables.ld")).unwrap();
+    for section in [".tables.sframe", ".symbols"] {
+        let unloaded = tables.replace(&format!("\n{section} :"), &format!("\n{section} (INFO) :"));
+        assert_ne!(unloaded, tables, "{tables}");
+        let script = SCRIPT.replace("INCLUDE tables.ld", &unloaded);
+        let ld = crate::common::tool("ld", "binutils");
+        let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
+        fs::write(folder.join("image.ld"), script).unwrap();
+        let mut command = crate::common::sframe_link();
+        command
+            .current_dir(&folder)
+            .args([&linker, "-T", "image.ld", "-o", "image", &object]);
+        let output = command.output().unwrap();
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(
+            errors.contains("is in no segment that is loaded"),
+            "{section}: {errors}"
+        );
+        assert!(!folder.join("image").exists());
+    }
+}
