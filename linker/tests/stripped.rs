@@ -195,6 +195,11 @@ fn every_switch_that_strips_gives_the_tables_of_the_unstripped_link() {
             ".eh_frame : { KEEP(*(.eh_frame))",
         );
         fs::write(folder.join("keeping.ld"), keeping).unwrap();
+        fs::write(
+            folder.join("retained"),
+            "other\n__sframe_start\n__sframe_end\n",
+        )
+        .unwrap();
         let linker = linker.as_deref();
         let short = [("-s", false, false), ("-S", true, false)];
         expect_same_tables(&folder, linker, &["-Tdiscarding.ld"], &short);
@@ -205,10 +210,11 @@ fn every_switch_that_strips_gives_the_tables_of_the_unstripped_link() {
             ("--strip-debug", true, false),
             // `other` is global.
             ("-x", true, true),
+            ("--retain-symbols-file=retained", true, true),
             ("--discard-all", true, true),
         ];
         expect_same_tables(&folder, linker, &["-Tkeeping.ld"], &long);
-        let names = [short[0], short[1], long[4]];
+        let names = [short[0], short[1], long[4], long[5]];
         expect_same_tables(
             &folder,
             linker,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::options::Options;
-use super::{dependencies, response};
+use super::{dependencies, response, switches};
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,8 @@ impl CommandLine {
                 next.is_none_or(|flavor| matches!(flavor.as_bytes(), b"gnu" | b"ld" | b"ld.lld"));
             line.makes_image &= match argument.as_bytes() {
                 b"-flavor" => gnu,
-                b"-r" | b"-i" | b"-Ur" | b"--relocatable" | b"-relocatable" => false,
+                b"-r" | b"-i" | b"-Ur" | b"-relocatable" => false,
+                bytes if is_relocatable(bytes) => false,
                 b"--version" | b"-version" | b"--help" | b"-help" => false,
                 _ => true,
             };
@@ -82,18 +83,26 @@ impl CommandLine {
     }
 }
 
+/// Whether an argument is `--relocatable`, or an abbreviation of it that GNU ld takes.
+fn is_relocatable(argument: &[u8]) -> bool {
+    argument.starts_with(b"--rel") && b"--relocatable".starts_with(argument)
+}
+
 /// The output file, if the argument, perhaps with the next one, names it.
 fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
-    let bytes = argument.as_bytes();
-    let value = match bytes {
-        b"-o" | b"--output" | b"-output" => return next.map(PathBuf::from),
-        _ => bytes
-            .strip_prefix(b"--output=")
-            .or_else(|| bytes.strip_prefix(b"-output="))
-            // `-oFILE`; but `-omagic` is another switch, as in lld.
-            .or_else(|| bytes.strip_prefix(b"-o").filter(|_| bytes != b"-omagic"))?,
-    };
-    Some(PathBuf::from(OsStr::from_bytes(value)))
+    if let Some((switch, value)) = switches::long(argument) {
+        let value = value.or(next.map(OsString::as_os_str));
+        return value.filter(|_| switch == "output").map(PathBuf::from);
+    }
+    match argument.as_bytes() {
+        b"-o" => next.map(PathBuf::from),
+        // `-oFILE`; but `-omagic` is another switch, as in lld.
+        b"-omagic" => None,
+        bytes => {
+            let value = bytes.strip_prefix(b"-o")?;
+            Some(PathBuf::from(OsStr::from_bytes(value)))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +175,9 @@ mod tests {
             &["-ox"],
             &["--output=x"],
             &["--output", "x"],
+            &["--outpu=x"],
+            &["--outp", "x"],
+            &["--output=y", "--outp", "x"],
             &["-oy", "-o", "x"],
         ] {
             assert_eq!(
@@ -174,7 +186,13 @@ mod tests {
                 "{arguments:?}"
             );
         }
-        assert_eq!(parse(&["a.o"]).unwrap().output, PathBuf::from("a.out"));
+        // For linkers that is `-o` with its value.
+        let output = parse(&["-output=x"]).unwrap().output;
+        assert_eq!(output, PathBuf::from("utput=x"));
+        for arguments in [&["a.o"][..], &["--out-implib=x"], &["--oformat", "x"]] {
+            let output = parse(arguments).unwrap().output;
+            assert_eq!(output, PathBuf::from("a.out"), "{arguments:?}");
+        }
     }
 
     #[test]
@@ -196,7 +214,13 @@ mod tests {
 
     #[test]
     fn links_without_an_image() {
-        for arguments in [&["-r"][..], &["-v"], &["-flavor", "wasm"], &["--version"]] {
+        for arguments in [
+            &["-r"][..],
+            &["--reloc"],
+            &["-v"],
+            &["-flavor", "wasm"],
+            &["--version"],
+        ] {
             assert!(!parse(arguments).unwrap().makes_image, "{arguments:?}");
         }
         assert!(

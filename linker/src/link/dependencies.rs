@@ -6,19 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::switches;
 use super::temporary::Temporary;
 use crate::whole;
 
 /// The file that an argument names; `next` is the argument after it.
 pub(super) fn file(argument: &OsStr, next: Option<&OsStr>) -> Option<PathBuf> {
-    let bytes = argument.as_bytes();
-    let switch = bytes
-        .strip_prefix(b"--")
-        .or_else(|| bytes.strip_prefix(b"-"))?;
-    match switch.strip_prefix(b"dependency-file")? {
-        b"" => next.map(PathBuf::from),
-        value => Some(OsStr::from_bytes(value.strip_prefix(b"=")?).into()),
-    }
+    // lld takes one dash too.
+    let two = [b"-".as_slice(), argument.as_bytes()].concat();
+    let two = OsStr::from_bytes(&two);
+    let (switch, value) = switches::long(argument).or_else(|| switches::long(two))?;
+    let value = value.or(next).filter(|_| switch == "dependency-file");
+    value.map(PathBuf::from)
 }
 
 /// Replaces the temporary name of the image, for which the linker has written the dependencies, by the final one, and removes the files that

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection};
 
 use super::SCRIPT;
-use super::switches::{Role, roles};
+use super::switches::{self, Role, roles};
 use crate::image::{Image, is_code};
 
 /// The section after which the tables come, unless other code lies behind it.
@@ -34,11 +34,20 @@ pub(super) fn has_place(arguments: &[OsString]) -> bool {
     });
     scripts.into_iter().any(|(argument, _)| {
         let bytes = argument.as_bytes();
-        let prefixes: [&[u8]; 4] = [b"--script=", b"-script=", b"--default-script=", b"-T"];
-        let file = prefixes
-            .iter()
-            .find_map(|prefix| bytes.strip_prefix(*prefix).filter(|name| !name.is_empty()));
-        mentions_place(OsStr::from_bytes(file.unwrap_or(bytes)), &folders, 0)
+        let joined = match switches::long(argument) {
+            Some(("script" | "default-script", value)) => value,
+            Some(_) => None,
+            None => {
+                let prefixes: [&[u8]; 2] = [b"-script=", b"-T"];
+                let value = prefixes
+                    .iter()
+                    .find_map(|prefix| bytes.strip_prefix(*prefix));
+                value
+                    .map(OsStr::from_bytes)
+                    .filter(|value| !value.is_empty())
+            }
+        };
+        mentions_place(joined.unwrap_or(argument), &folders, 0)
     })
 }
 
@@ -46,19 +55,15 @@ pub(super) fn has_place(arguments: &[OsString]) -> bool {
 fn folders(arguments: &[OsString]) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::new()];
     for (index, argument) in arguments.iter().enumerate() {
-        let bytes = argument.as_bytes();
-        let prefixes: [&[u8]; 2] = [b"--library-path=", b"-L"];
-        match bytes {
-            b"-L" | b"--library-path" => {
-                folders.extend(arguments.get(index + 1).map(PathBuf::from))
-            }
-            _ => folders.extend(
-                prefixes
-                    .iter()
-                    .find_map(|prefix| bytes.strip_prefix(*prefix))
-                    .map(|folder| PathBuf::from(OsStr::from_bytes(folder))),
-            ),
-        }
+        let next = || arguments.get(index + 1).map(OsString::as_os_str);
+        let folder = match switches::long(argument) {
+            Some(("library-path", value)) => value.or_else(next),
+            _ => match argument.as_bytes().strip_prefix(b"-L") {
+                Some(b"") => next(),
+                joined => joined.map(OsStr::from_bytes),
+            },
+        };
+        folders.extend(folder.map(PathBuf::from));
     }
     folders
 }

@@ -1,11 +1,12 @@
 //! The arguments that strip a linked image.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use object::{Object, ObjectSection, SectionKind};
 
 use super::loaded::is_loaded;
+use super::switches::{self, Role, roles};
 use crate::image::Image;
 
 /// The short switches that strip debug information, and those that strip symbols. `-x` strips local symbols, and static functions have no others.
@@ -41,14 +42,25 @@ pub(super) enum Strip {
 impl Strip {
     /// Returns the part that a link with these arguments strips.
     pub(super) fn of(arguments: &[OsString]) -> Self {
-        let parts = arguments.iter().filter_map(part);
+        let parts = roles(arguments).filter_map(|(argument, role)| part(argument, role));
         parts.max().unwrap_or(Self::Nothing)
     }
 }
 
-/// Returns the part that an argument strips; `None` if it is no such switch.
-fn part(argument: &OsString) -> Option<Strip> {
+/// The switch that names the symbols to keep, so that it strips all others.
+const RETAIN: &str = "retain-symbols-file";
+
+/// Returns the part that an argument strips; `None` if it is no such switch, nor the value of one.
+fn part(argument: &OsStr, role: Role) -> Option<Strip> {
     let bytes = argument.as_bytes();
+    match role {
+        Role::ValueOf(switch) => return (switch == RETAIN).then_some(Strip::Symbols),
+        Role::Input => return None,
+        Role::Switch => {}
+    }
+    if switches::is_named(argument, RETAIN) {
+        return Some(Strip::Symbols);
+    }
     let short = SHORT.iter().find(|(switch, _)| *switch == bytes);
     let long = || {
         let name = bytes.strip_prefix(b"-")?;
@@ -63,8 +75,8 @@ fn part(argument: &OsString) -> Option<Strip> {
 
 /// Returns the arguments without the switches that strip.
 pub(super) fn unstripped(arguments: &[OsString]) -> Vec<OsString> {
-    let others = arguments.iter().filter(|argument| part(argument).is_none());
-    others.cloned().collect()
+    let others = roles(arguments).filter(|(argument, role)| part(argument, *role).is_none());
+    others.map(|(argument, _)| argument.to_owned()).collect()
 }
 
 /// Whether an argument names a library that the linker looks for, so that what is in it is not known here.
@@ -107,13 +119,17 @@ mod tests {
             ("--strip-debug", Strip::Debug),
             ("--strip-deb", Strip::Debug),
             ("-S -s", Strip::Symbols),
+            ("--retain-symbols-file=kept", Strip::Symbols),
+            ("--retain-symbols-file kept", Strip::Symbols),
+            ("-retain-symbols-file kept", Strip::Symbols),
+            ("--retain=kept", Strip::Symbols),
         ] {
             let arguments = words(&format!("-o image {switch} a.o"));
             assert_eq!(Strip::of(&arguments), expected, "{switch}");
             assert_eq!(unstripped(&arguments), words("-o image a.o"), "{switch}");
         }
         let others = words(
-            "-static -soname strip -X --discard-locals --strip --strip-debug-x --sort-section=name -lS",
+            "-static -soname strip -e -s -X --discard-locals --strip --strip-debug-x --sort-section=name -lS",
         );
         assert_eq!(Strip::of(&others), Strip::Nothing);
         assert_eq!(unstripped(&others), others);

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Switches of GNU ld, lld and mold whose value is the next argument, without their dashes. Names of one letter take one dash.
-const WITH_VALUE: [&str; 64] = [
+const WITH_VALUE: [&str; 65] = [
     "A",
     "F",
     "G",
@@ -52,6 +52,7 @@ const WITH_VALUE: [&str; 64] = [
     "mri-script",
     "o",
     "oformat",
+    "out-implib",
     "output",
     "P",
     "plugin",
@@ -104,14 +105,81 @@ fn with_value(argument: &OsStr) -> Option<&'static str> {
     let name = bytes
         .strip_prefix(b"--")
         .or_else(|| bytes.strip_prefix(b"-"))?;
-    WITH_VALUE
+    // With one dash, what begins with `o` is `-o` and its value.
+    let is_output = !bytes.starts_with(b"--") && name.starts_with(b"o") && name.len() > 1;
+    let exact = WITH_VALUE
         .into_iter()
-        .find(|switch| switch.as_bytes() == name)
+        .find(|switch| switch.as_bytes() == name && !is_output);
+    exact.or_else(|| match long(argument) {
+        Some((switch, None)) => Some(switch),
+        _ => None,
+    })
+}
+
+/// Whether an argument is the switch of this name, with one dash or two, with its value or before it.
+pub(super) fn is_named(argument: &OsStr, name: &str) -> bool {
+    let one_dash = || {
+        let rest = argument.as_bytes().strip_prefix(b"-")?;
+        let rest = rest.strip_prefix(name.as_bytes())?;
+        Some(rest.is_empty() || rest.starts_with(b"="))
+    };
+    long(argument).is_some_and(|(switch, _)| switch == name) || one_dash().unwrap_or(false)
+}
+
+/// The shortest abbreviations of GNU ld have more letters than that.
+const FEWEST: usize = 2;
+
+/// The switch with two dashes that an argument is, whose value is behind `=` or is the next argument. GNU ld takes each abbreviation that
+/// only one switch has.
+pub(super) fn long(argument: &OsStr) -> Option<(&'static str, Option<&OsStr>)> {
+    let bytes = argument.as_bytes().strip_prefix(b"--")?;
+    let end = bytes.iter().position(|byte| *byte == b'=');
+    let name = &bytes[..end.unwrap_or(bytes.len())];
+    let value = end.map(|end| OsStr::from_bytes(&bytes[end + 1..]));
+    let is_exact = |switch: &&str| switch.as_bytes() == name;
+    let is_short = |switch: &&str| name.len() > FEWEST && switch.as_bytes().starts_with(name);
+    let mut abbreviated = WITH_VALUE.into_iter().filter(is_short);
+    let switch = match WITH_VALUE.into_iter().find(is_exact) {
+        Some(switch) => switch,
+        None => abbreviated
+            .next()
+            .filter(|_| abbreviated.next().is_none())?,
+    };
+    Some((switch, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn abbreviations_are_the_switches_that_gnu_ld_takes_them_for() {
+        let found = |argument: &str| {
+            let (switch, value) = long(argument.as_ref())?;
+            Some((
+                switch,
+                value.map(|value| value.to_str().unwrap().to_owned()),
+            ))
+        };
+        let with = |switch, value: &str| Some((switch, Some(value.to_owned())));
+        assert_eq!(found("--outpu"), Some(("output", None)));
+        assert_eq!(found("--outp=x=y"), with("output", "x=y"));
+        assert_eq!(found("--library=c"), with("library", "c"));
+        assert_eq!(found("--scr=k.ld"), with("script", "k.ld"));
+        assert_eq!(found("--depend=d"), with("dependency-file", "d"));
+        // Several switches have these, or none.
+        for argument in [
+            "--out=x",
+            "--lib",
+            "--o",
+            "-output",
+            "--gc-sections",
+            "--outputs",
+        ] {
+            assert_eq!(found(argument), None, "{argument}");
+        }
+        assert_eq!(with_value("--retain".as_ref()), Some("retain-symbols-file"));
+    }
 
     #[test]
     fn values_are_no_inputs() {

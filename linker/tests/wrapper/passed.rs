@@ -277,3 +277,26 @@ fn only_inputs_are_kept() {
     );
     assert!(folder.join("source/main.s").is_file());
 }
+
+/// GNU ld takes abbreviations of long switches.
+#[test]
+fn output_in_an_abbreviation_gets_the_tables() {
+    let (folder, object) = assembled("abbreviated", CALLS);
+    let ld = crate::common::tool("ld", "binutils");
+    let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    for arguments in [
+        &["--outpu=image", "--scr=image.ld"][..],
+        &["--outp", "image", "--scri", "image.ld"],
+    ] {
+        let _ = fs::remove_file(folder.join("image"));
+        let mut command = crate::common::sframe_link();
+        command
+            .current_dir(&folder)
+            .args([&linker, "--library-p", &scripts()]);
+        let output = command.args(arguments).arg(&object).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(sframe(&["check"], &folder.join("image")).status.success());
+        assert!(!folder.join("a.out").exists());
+    }
+}
