@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
-use unwind::symbols::{SymbolTable, SymbolsError};
+use unwind::symbols::{SymbolTable, SymbolsError, format};
 use unwind::{
     CodeReader, Doubt, End, Event, MAX_STACKS, Range, RegisterSet as _, Trace, Unwinder, compact,
 };
@@ -331,7 +331,9 @@ fn parse_symbols(
     image: &Image,
 ) -> Result<Result<SymbolTable<'static>, SymbolTable<'static>>, SymbolsError> {
     let table = SymbolTable::parse(image.symbols.bytes, image.symbols.address)?;
-    let is_own = image.build_id.is_empty() || table.build_id() == image.build_id;
+    // The table has no more of a build id.
+    let most = image.build_id.len().min(format::BUILD_ID_MAX);
+    let is_own = most == 0 || image.build_id.get(..most) == Some(table.build_id());
     Ok(if is_own { Ok(table) } else { Err(table) })
 }
 

@@ -81,6 +81,14 @@ impl CommandLine {
         line.options.compare.get_or_insert(is_optimized);
         Ok(line)
     }
+
+    /// Whether the linker is to make a build id.
+    pub(super) fn has_build_id(&self) -> bool {
+        self.linker.iter().any(|argument| {
+            let bytes = argument.as_bytes();
+            bytes.starts_with(b"--build-id") && bytes != b"--build-id=none"
+        })
+    }
 }
 
 /// Whether an argument is `--relocatable`, or an abbreviation of it that GNU ld takes.

@@ -18,6 +18,7 @@ use super::unmoved::First;
 use super::{exit_code, finish, inputs, loaded, script};
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
+use crate::symbols::printable;
 
 /// How a link ended.
 enum Linked {
@@ -204,6 +205,14 @@ fn fill(
     }
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
+    let has_build_id = plan.line.has_build_id();
+    if let Some(section) = loaded::hidden_build_id(&linked)?.filter(|_| has_build_id) {
+        eprintln!(
+            "sframe-link: warning: no build id in the tables: section {} has it, which is no section of notes: give \
+             .note.gnu.build-id an output section of its own in the linker script",
+            printable(&section),
+        );
+    }
     let patches = tables.patches(&linked)?;
     tables.write_files(&linked, &plan.line.options)?;
     // Unmap the file before it is written to.

@@ -1,13 +1,12 @@
 //! Checks of the tables: that they are what was to be written, and that they say the same as what they were made from.
 
 use anyhow::{Context, Result, bail, ensure};
-use object::Object;
 use unwind::RowSource;
 use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
 use super::tables::Tables;
-use crate::image::Image;
+use crate::image::{Image, build_id};
 use crate::parallel::both;
 use crate::sframe::compare;
 use crate::symbols::{self, Coverage};
@@ -115,7 +114,7 @@ impl Tables {
         };
         let section = image.section(crate::symbols::SECTION)?;
         let section = section.context("no .symbols in the image that was written")?;
-        let build_id = image.file.build_id()?.unwrap_or_default();
+        let build_id = build_id(&image.file)?.unwrap_or_default();
         ensure!(
             section
                 .data

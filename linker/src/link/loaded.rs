@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, File, Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 
-use crate::image::Image;
+use crate::image::{Image, build_id};
 
 /// Checks that a stripped image loads the same bytes at the same addresses as the image that the tables were checked against. Both
 /// have space for the tables, which is still empty.
@@ -80,6 +80,20 @@ fn difference(bytes: &[u8], others: &[u8]) -> Option<usize> {
         .zip(&others)
         .position(|(one, other)| one != other);
     first.or_else(|| (bytes.len() != others.len()).then(|| bytes.len().min(others.len())))
+}
+
+/// The loaded section that has a note with a build id, though it is no section of notes, so that no program finds the build id.
+pub(super) fn hidden_build_id(image: &Image<'_>) -> Result<Option<String>> {
+    if build_id(&image.file)?.is_some() {
+        return Ok(None);
+    }
+    for section in image.file.sections().filter(is_loaded) {
+        let bytes = section.data()?;
+        if without_build_ids(bytes) != bytes {
+            return Ok(Some(section.name().unwrap_or_default().to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// A copy in which the bytes of build ids are zero. A linker computes a build id over the whole file, with what is stripped. A linker script can

@@ -5,14 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use object::Object;
 
 use super::options::Options;
 use super::place::{self, Patch};
 use super::tables::Tables;
 use super::unloaded;
 use crate::gsym::gsym;
-use crate::image::{Image, Mapped};
+use crate::image::{Image, Mapped, build_id};
 use crate::symt::symt;
 use crate::whole;
 
@@ -58,7 +57,7 @@ impl Tables {
         if let Some(blob) = &self.blob {
             let size = room.symbols.unwrap_or_default();
             let place = place::find(image, &place::SYMBOLS, size)?;
-            let build_id = image.file.build_id()?.unwrap_or_default();
+            let build_id = build_id(&image.file)?.unwrap_or_default();
             let mut bytes = blob.to_bytes(place.address, build_id);
             // Readers ignore the padding: the header has the length.
             bytes.resize(size, 0);
@@ -86,7 +85,7 @@ impl Tables {
     /// Those of a file; or the image has code at addresses for which SYMT has no room.
     pub fn write_files(&self, image: &Image<'_>, options: &Options) -> Result<()> {
         if let Some(path) = &options.gsym {
-            let build_id = image.file.build_id()?.unwrap_or_default();
+            let build_id = build_id(&image.file)?.unwrap_or_default();
             whole::write(path, &gsym(&self.code, build_id))?;
         }
         if let Some(path) = &options.symt {

@@ -6,10 +6,10 @@ mod class;
 pub use append::{Appended, Gone, NewSection};
 
 use anyhow::{Context, Result, ensure};
-use object::{Object, elf};
+use object::elf;
 
 use crate::cfi::Frames;
-use crate::image::Image;
+use crate::image::{Image, build_id};
 use crate::link::{Options, TOO_FAR, Tables};
 use crate::map::{self, Map};
 use crate::sframe::Table;
@@ -40,7 +40,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     ensure!(!contents.is_empty(), "no symbols to make a table of");
     let new: Vec<NewSection> = contents.iter().map(Content::section).collect();
     let appended = Appended::new(data, &new, &gone(&tables), image.architecture.page)?;
-    let build_id = image.file.build_id()?.unwrap_or_default();
+    let build_id = build_id(&image.file)?.unwrap_or_default();
     let contents: Vec<Vec<u8>> = contents
         .iter()
         .enumerate()

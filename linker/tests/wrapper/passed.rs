@@ -278,6 +278,43 @@ fn only_inputs_are_kept() {
     assert!(folder.join("source/main.s").is_file());
 }
 
+/// The build id in the tables is that of the file, wherever a linker script puts it.
+#[test]
+fn build_id_in_another_section_is_found_by_its_segment_or_missed_with_a_warning() {
+    let text = format!("{CALLS}.section .rodata, \"a\"\n.quad 7\n");
+    let (folder, object) = assembled("moved_build_id", &text);
+    let moved = SCRIPT.replace("*(.rodata ", "KEEP(*(.note.gnu.build-id)) *(.rodata ");
+    let with_segment = moved
+        .replace(
+            "SECTIONS {",
+            "PHDRS { load PT_LOAD; note PT_NOTE; }\nSECTIONS {",
+        )
+        .replace("*(.text .text.*) }", "*(.text .text.*) } :load")
+        .replace(
+            "*(.rodata .rodata.*) }",
+            "*(.rodata .rodata.*) } :load :note",
+        )
+        .replace("KEEP(*(.eh_frame)) }", "KEEP(*(.eh_frame)) } :load");
+    let id = "--build-id=0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    for (script, is_found) in [(SCRIPT, true), (&with_segment, true), (&moved, false)] {
+        let output = link(&folder, script, &[&object, id]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let data = fs::read(folder.join("image")).unwrap();
+        let image = Image::parse(&data).unwrap();
+        let symbols = image.section(".symbols").unwrap().unwrap();
+        let table = unwind::symbols::SymbolTable::parse(symbols.data, symbols.address).unwrap();
+        let expected: Vec<u8> = match is_found {
+            true => [1, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef].repeat(3)[..20].to_vec(),
+            false => Vec::new(),
+        };
+        assert_eq!(table.build_id(), expected, "{script}");
+        let warned = stderr(&output).contains(
+            "sframe-link: warning: no build id in the tables: section .rodata has it, which is no section of notes",
+        );
+        assert_eq!(warned, !is_found, "{}", stderr(&output));
+    }
+}
+
 /// GNU ld takes abbreviations of long switches.
 #[test]
 fn output_in_an_abbreviation_gets_the_tables() {

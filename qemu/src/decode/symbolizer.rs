@@ -6,12 +6,14 @@ use std::sync::OnceLock;
 
 use addr2line::Loader;
 use anyhow::{Context, Result, anyhow, bail};
+use linker::image::build_id;
 use linker::symbols::{printable, short};
 use object::{
     Architecture, CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind,
 };
 
 use unwind::symbols::are_of_one_function;
+use unwind::symbols::format::BUILD_ID_MAX;
 
 use crate::frames::Words;
 
@@ -92,7 +94,9 @@ impl Symbolizer {
         let lines = Loader::new(image).map_err(|error| {
             anyhow!("the debug information of image {shown} is damaged: {error}")
         })?;
-        let build_id = file.build_id().ok().flatten();
+        let build_id = build_id(&file).ok().flatten();
+        // `.symbols` and reports have no more of it.
+        let build_id = build_id.map(|id| &id[..id.len().min(BUILD_ID_MAX)]);
         Ok(Self {
             lines,
             functions: functions(&file),
