@@ -148,10 +148,13 @@ fn a_size_that_is_too_large_hides_no_function() {
          nop
          ret
         .cfi_endproc
+        .type hidden, %function
         hidden: .cfi_startproc
          nop
          nop
-        label: ret
+        .cfi_endproc
+        label: .cfi_startproc
+         ret
         .cfi_endproc
         .type last, %function
         last: ret

@@ -197,8 +197,8 @@ fn candidate<'data>(
     Some((rank, section))
 }
 
-/// Gives a size to symbols without one, and leaves out labels inside of functions. A label at which call frame information has a function is no
-/// such label: the size of the function before it is too large. `functions` are the starts there, ascending.
+/// Gives a size to symbols without one, and leaves out labels inside of functions. What is a function by its type and in call frame information is
+/// no such label: the size of the function before it is too large. `functions` are the starts there, ascending.
 fn with_sizes(
     best: &BTreeMap<u64, (Rank<'_>, SectionIndex)>,
     code: &FxHashMap<SectionIndex, (u64, u64)>,
@@ -209,8 +209,8 @@ fn with_sizes(
     let mut reach = 0;
     let mut entries = best.iter().peekable();
     while let Some((&start, ((label, Reverse(size), .., name), section))) = entries.next() {
-        let is_inside = start < reach && (*label || *size == 0);
-        if is_inside && functions.binary_search(&start).is_err() {
+        let is_function = !*label && functions.binary_search(&start).is_ok();
+        if start < reach && (*label || *size == 0) && !is_function {
             continue;
         }
         let end = code.get(section).map_or(start, |&(_, end)| end);
