@@ -12,6 +12,7 @@ use object::{Object, ObjectSymbol};
 
 mod removed;
 mod split;
+mod witness;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

@@ -154,9 +154,15 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
                 symbols_uncompared =
                     Some("its debug information is in .dwo files, which are missing");
             }
-            symbols_uncompared
-                .is_none()
-                .then(|| symbols::compare(table, &code, Coverage::Every))
+            match symbols_uncompared {
+                Some(_) => None,
+                None => {
+                    let mut comparison = symbols::compare(table, &code, Coverage::Every);
+                    let unseen = symbols::witness(&image.file, table, &code)?;
+                    comparison.differences.extend(unseen);
+                    Some(comparison)
+                }
+            }
         }
         None => None,
     };

@@ -15,6 +15,7 @@
 //! | the rules that both are made of | `repair`, `pairs` |
 //! | rows, names and files in parts | `parts` |
 //! | all of it behind a header | `blob` |
+//! | the lines of a table, compared with debug information as it is | `witness` |
 
 mod agree;
 mod blob;
@@ -40,6 +41,7 @@ mod split;
 mod starts;
 mod subprograms;
 mod trace;
+mod witness;
 
 pub use agree::Disagreement;
 pub use blob::Blob;
@@ -53,6 +55,7 @@ pub use path::Paths;
 pub use printable::printable;
 pub use short::short;
 pub use subprograms::of_file as subprograms;
+pub use witness::{Witnesses, witness};
 
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";
