@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gimli::{DW_AT_language, DW_LANG_Mips_Assembler, UnitOffset, UnitRef};
 
-use super::lines::{Addresses, Reader};
+use super::reader::{Addresses, Reader};
 use super::removed::REMOVED;
 use super::split::{Split, resolve};
 

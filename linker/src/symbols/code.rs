@@ -8,8 +8,10 @@ use gimli::Dwarf;
 
 use super::agree::Disagreement;
 use super::instructions::Coding;
-use super::lines::{Frame, Reader, Sections, Texts};
+use super::lines::{Frame, Texts};
+use super::reader::Reader;
 use super::removed::Live;
+use super::sections::Sections;
 use super::{Names, Symbol, Symbols, starts, subprograms};
 use crate::parallel::in_parts;
 

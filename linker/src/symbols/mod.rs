@@ -5,7 +5,8 @@
 //! | functions of the image, and where their code ends | `collect`, `starts`, `subprograms` |
 //! | names as a report prints them | `short` |
 //! | which instructions there are | `instructions` |
-//! | the frames at each of them | `lines`, `path`, `split`, `trace` |
+//! | the frames at each of them | `lines`, `path`, `trace` |
+//! | debug information, in the image and in other files | `sections`, `split`, `reader` |
 //! | lines that are not those of the function | `agree`, `removed` |
 //! | functions with the frames of their instructions | `code` |
 //! | as few rows as a level needs | `rows` |
@@ -32,10 +33,12 @@ mod parts;
 mod path;
 mod phrases;
 mod printable;
+mod reader;
 mod records;
 mod removed;
 mod repair;
 mod rows;
+mod sections;
 mod short;
 mod split;
 mod starts;

@@ -8,7 +8,7 @@ use object::{Object, ObjectSection};
 use rustc_hash::FxHashSet;
 
 use super::Symbols;
-use super::lines::Reader;
+use super::reader::Reader;
 use crate::image::is_code;
 
 /// Linkers replace addresses of removed functions by 0, or by 1 in lists of ranges.

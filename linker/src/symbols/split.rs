@@ -12,7 +12,8 @@ use gimli::{Dwarf, DwarfSections, DwoId};
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
-use super::lines::{Reader, Sections};
+use super::reader::Reader;
+use super::sections::Sections;
 use crate::image::Mapped;
 
 /// The `.dwo` files of an image.

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use gimli::{DW_TAG_subprogram, Dwarf};
 
-use super::lines::{Reader, Sections};
+use super::reader::Reader;
+use super::sections::Sections;
 
 /// The first addresses of the functions in debug information and of their parts, in no order. Removed functions may be at 0.
 ///

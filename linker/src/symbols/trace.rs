@@ -9,7 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::{Code, Piece, Traced, Unlined};
 use super::instructions::{Coding, Decoded};
-use super::lines::{Frame, Lines, Reader, Texts, paths};
+use super::lines::{Frame, Lines, Texts, paths};
+use super::reader::Reader;
 use super::split::{self, Files};
 use crate::image::is_code;
 use crate::parallel::{in_parts, in_parts_beside};

@@ -16,8 +16,9 @@ use unwind::symbols::{Answer, Precision, SymbolTable};
 
 use super::code::Code;
 use super::compare::Difference;
-use super::lines::{Reader, Sections};
 use super::printable;
+use super::reader::Reader;
+use super::sections::Sections;
 use super::split::{self, Files};
 
 /// Ranges with values, in which all that contain an address are found.

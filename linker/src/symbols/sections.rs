@@ -1,0 +1,70 @@
+//! The sections of debug information.
+
+use std::borrow::Cow;
+
+use anyhow::{Context, Result};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use object::{Object, ObjectSection};
+
+use super::reader::Reader;
+use super::removed::{Live, without_removed};
+
+/// The sections of debug information, uncompressed.
+#[derive(Debug)]
+pub struct Sections<'data> {
+    sections: gimli::DwarfSections<Cow<'data, [u8]>>,
+    endian: RunTimeEndian,
+}
+
+impl<'data> Sections<'data> {
+    /// Finds the sections; `None` if there are no lines. With `live`, the lines of removed functions are left out.
+    ///
+    /// # Errors
+    /// A section is damaged.
+    pub fn of(file: &object::File<'data>, live: Option<&Live>) -> Result<Option<Self>> {
+        let section = |id: SectionId| -> Result<Cow<'data, [u8]>> {
+            let Some(section) = file.section_by_name(id.name()) else {
+                return Ok(Cow::Borrowed(&[]));
+            };
+            let data = section.uncompressed_data();
+            let data = data.with_context(|| format!("damaged ELF file: section {}", id.name()))?;
+            match live.filter(|_| id == SectionId::DebugLine) {
+                Some(live) => without_removed(data, file, live),
+                None => Ok(data),
+            }
+        };
+        let size = |name: &str| {
+            file.section_by_name(name)
+                .map_or(0, |section| section.size())
+        };
+        if size(".debug_info") == 0 || size(".debug_line") == 0 {
+            return Ok(None);
+        }
+        let sections = gimli::DwarfSections::load(section)?;
+        Ok(Some(Self::new(sections, file)))
+    }
+
+    /// Sections of a file.
+    pub(super) fn new(
+        sections: gimli::DwarfSections<Cow<'data, [u8]>>,
+        file: &object::File<'data>,
+    ) -> Self {
+        let endian = if file.is_little_endian() {
+            RunTimeEndian::Little
+        } else {
+            RunTimeEndian::Big
+        };
+        Self { sections, endian }
+    }
+
+    /// The sections for readers, of which several share what all need: the abbreviations, which are read once.
+    #[must_use]
+    pub fn open(&self) -> Dwarf<Reader<'_>> {
+        let endian = self.endian;
+        let mut dwarf = self
+            .sections
+            .borrow(|section| EndianSlice::new(section, endian));
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::All);
+        dwarf
+    }
+}
