@@ -240,13 +240,24 @@ impl Symbolizer {
                     location.column.unwrap_or(0),
                 ))
             });
-            // Assembly has lines without functions: the symbol table has the name.
+            let place = place.filter(|(file, ..)| name.is_some() || is_assembly(file));
+            // The symbol table has the name.
             let name = name.or_else(|| Some(demangled(&self.function(address)?.symbol)));
             sources.push(Source { name: name?, place });
         }
         Some(sources)
     }
 }
+
+/// Whether a file is assembly, which has lines without functions. In other languages a line without a function may be that of an inlined one,
+/// as where debug information is split and the `.dwo` file is missing.
+fn is_assembly(file: &str) -> bool {
+    let kind = Path::new(file).extension();
+    kind.is_some_and(|kind| ASSEMBLY.iter().any(|one| kind.eq_ignore_ascii_case(one)))
+}
+
+/// The extensions of files of assembly.
+const ASSEMBLY: [&str; 4] = ["s", "sx", "asm", "inc"];
 
 /// Debug information is seldom compressed to less than a fifth of its size.
 const LARGEST_RATIO: u64 = 32;
@@ -310,4 +321,44 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
 /// A demangled name, without its hash, as a report has it: what acts is escaped.
 fn demangled(symbol: &str) -> String {
     printable(&addr2line::demangle_auto(symbol.into(), None)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The image has the line of the inlined function only.
+    #[test]
+    fn function_in_a_missing_dwo_file_has_no_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = "static inline int inner(int *p) { return *p + 5; }\nint leaf(int *p)\n{\n    return inner(p);\n}\n";
+        fs::write(folder.path().join("source.c"), source).expect("a file");
+        let target = setup::workspace::target_folder().expect("a folder");
+        let gcc = setup::program("gcc", "gcc", &target).expect("a compiler");
+        let run = |arguments: &[&str]| {
+            let mut compiler = Command::new(&gcc);
+            let status = compiler.current_dir(folder.path()).args(arguments).status();
+            assert!(status.expect("it can be started").success());
+        };
+        run(&["-c", "-O2", "-gsplit-dwarf", "source.c"]);
+        run(&[
+            "-nostdlib",
+            "-static",
+            "-Wl,-eleaf",
+            "source.o",
+            "-o",
+            "image",
+        ]);
+        fs::remove_file(folder.path().join("source.dwo")).expect("it is there");
+        let symbolizer = Symbolizer::open(&folder.path().join("image")).expect("an image");
+        let leaf = symbolizer.find("leaf", 0).expect("a function").start;
+        let expected = Source {
+            name: "leaf".to_owned(),
+            place: None,
+        };
+        assert_eq!(symbolizer.answer(leaf).sources, [expected]);
+    }
 }
