@@ -136,7 +136,8 @@ pub(super) fn long(argument: &OsStr) -> Option<(&'static str, Option<&OsStr>)> {
     let end = bytes.iter().position(|byte| *byte == b'=');
     let name = &bytes[..end.unwrap_or(bytes.len())];
     let value = end.map(|end| OsStr::from_bytes(&bytes[end + 1..]));
-    let is_exact = |switch: &&str| switch.as_bytes() == name;
+    // Names of one letter take one dash.
+    let is_exact = |switch: &&str| switch.as_bytes() == name && name.len() > 1;
     let is_short = |switch: &&str| name.len() > FEWEST && switch.as_bytes().starts_with(name);
     let mut abbreviated = WITH_VALUE.into_iter().filter(is_short);
     let switch = match WITH_VALUE.into_iter().find(is_exact) {
