@@ -12,7 +12,7 @@ use super::lines::{Frame, Texts};
 use super::reader::Reader;
 use super::removed::Live;
 use super::sections::Sections;
-use super::{Names, Symbol, Symbols, starts, subprograms};
+use super::{Names, Symbol, Symbols, subprograms};
 use crate::parallel::in_parts;
 
 /// A range of code that belongs to one function. Most functions are one piece; a function with another one inside is several.
@@ -132,7 +132,7 @@ impl Code {
         };
         let dwarf = sections.as_ref().map(|sections| Arc::new(sections.open()));
         let symbols = match &dwarf {
-            Some(dwarf) => &bounded(file, dwarf, symbols.clone())?,
+            Some(dwarf) => &bounded(dwarf, symbols.clone())?,
             None => symbols,
         };
         let mut all: Vec<&Symbol> = symbols.0.iter().collect();
@@ -166,14 +166,9 @@ impl Code {
 }
 
 /// Lets code without a size end where debug information has another function.
-fn bounded(
-    file: &object::File<'_>,
-    dwarf: &Dwarf<Reader<'_>>,
-    mut symbols: Symbols,
-) -> Result<Symbols> {
+fn bounded(dwarf: &Dwarf<Reader<'_>>, mut symbols: Symbols) -> Result<Symbols> {
     if symbols.0.iter().any(|symbol| !symbol.is_sized) {
         let mut starts = subprograms::of(dwarf)?;
-        starts.extend(starts::described_for_debuggers(file));
         starts.sort_unstable();
         symbols.end_before(&starts);
     }

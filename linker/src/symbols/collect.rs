@@ -89,8 +89,11 @@ impl Symbols {
     ) -> Self {
         let code = code_of(file);
         let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
-        let functions = described(file);
-        let mut ends = functions.clone();
+        let described = described(file);
+        let functions: Vec<u64> = described.iter().map(|(start, _)| *start).collect();
+        // A description of trap code may begin behind the first instructions of its label.
+        let of_functions = described.iter().filter(|(_, is_trap_code)| !is_trap_code);
+        let mut ends: Vec<u64> = of_functions.map(|(start, _)| *start).collect();
         for symbol in symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
                 let is_data = symbol.kind() == SymbolKind::Data;

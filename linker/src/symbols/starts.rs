@@ -1,13 +1,13 @@
 //! The starts of functions in call frame information. Code without a size ends there at the latest.
 
-use gimli::{
-    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, RunTimeEndian, UnwindSection,
-};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
 
-/// The addresses at which the loaded call frame information has functions, ascending. Entries that cannot be read are left out: `cfi` reports
-/// them.
-pub(super) fn described(file: &object::File<'_>) -> Vec<u64> {
+/// The addresses at which the loaded call frame information has functions, ascending, and whether each is trap code. Entries that cannot be
+/// read are left out: `cfi` reports them.
+///
+/// `.debug_frame` is not read: where nothing else has a function, the code is hand-written, and a description of a part of it is common.
+pub(super) fn described(file: &object::File<'_>) -> Vec<(u64, bool)> {
     let mut starts = Vec::new();
     read(file, b".eh_frame", |slice, size, bases| {
         let mut frames = EhFrame::from(slice);
@@ -15,17 +15,6 @@ pub(super) fn described(file: &object::File<'_>) -> Vec<u64> {
         add(&frames, bases, &mut starts);
     });
     starts.sort_unstable();
-    starts
-}
-
-/// The same for call frame information that is not loaded, in no order. A stripped image has none.
-pub(super) fn described_for_debuggers(file: &object::File<'_>) -> Vec<u64> {
-    let mut starts = Vec::new();
-    read(file, b".debug_frame", |slice, size, bases| {
-        let mut frames = DebugFrame::from(slice);
-        frames.set_address_size(size);
-        add(&frames, bases, &mut starts);
-    });
     starts
 }
 
@@ -63,7 +52,7 @@ fn read(
 fn add<'data, S: UnwindSection<EndianSlice<'data, RunTimeEndian>>>(
     frames: &S,
     bases: &BaseAddresses,
-    starts: &mut Vec<u64>,
+    starts: &mut Vec<(u64, bool)>,
 ) {
     let mut entries = frames.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
@@ -71,7 +60,7 @@ fn add<'data, S: UnwindSection<EndianSlice<'data, RunTimeEndian>>>(
             continue;
         };
         if let Ok(entry) = partial.parse(S::cie_from_offset) {
-            starts.push(entry.initial_address());
+            starts.push((entry.initial_address(), entry.is_signal_trampoline()));
         }
     }
 }
