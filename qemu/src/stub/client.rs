@@ -204,7 +204,11 @@ impl Stub {
             self.buffer.drain(..self.read);
             self.read = 0;
             let mut more = [0; 4096];
-            let count = self.stream.read(&mut more)?;
+            let count = match self.stream.read(&mut more) {
+                // By a signal, such as that of another child's end.
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
             if count == 0 {
                 return Ok(None);
             }
