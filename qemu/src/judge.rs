@@ -108,7 +108,10 @@ fn by_verdict(booted: &Booted) -> Judgement {
     }
 }
 
-/// Whether a report began, said in the next line that it failed, and wrote no further trace.
+/// The line before the callers of a report that has failed because its stack had no room.
+const NO_ROOM: &str = "its stack had no room for the report; its callers:";
+
+/// Whether a report began, said in the next line that it failed, and wrote no further trace, but that of [`NO_ROOM`].
 fn failed_report(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
     let rest = text.lines().skip_while(|line| !begins(line)).skip(1);
@@ -117,7 +120,7 @@ fn failed_report(serial: &[u8]) -> bool {
     lines
         .first()
         .is_some_and(|line| report::is_failure_to_report(line))
-        && !lines.iter().any(is_end)
+        && !(lines.iter().take_while(|line| **line != NO_ROOM)).any(is_end)
 }
 
 fn begins(line: &str) -> bool {

@@ -129,7 +129,7 @@ fn an_serror_is_reported_where_it_came(kernel: Kernel) {
         report.panicked
     );
     report.expect_complete();
-    assert!(report.text.contains("<d4200020>"), "at the breakpoint");
+    assert!(report.text.contains("<d4200000>"), "at the breakpoint");
     let names = report.names();
     assert_eq!(
         names.first().map(|name| &**name),
