@@ -25,7 +25,7 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
         verified.is_ok()
     );
     let _ = image.moved_by();
-    assert!(image.checked_code().count() < bytes.len());
+    assert!(image.checked_code().count() <= bytes.len());
     assert_eq!(ImageTables::none().functions().count(), 0);
     let parsed = Map::parse(bytes, address);
     let map = match parsed {
