@@ -123,8 +123,10 @@ fn code_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
         report.panicked
     );
     let text = ran.text();
-    assert!(text.contains(", code at 0x"), "{text}");
-    assert!(text.contains(" cannot be read"), "{text}");
+    // A range with a checksum is there in part only.
+    let state = ", tables verified, code not compared, code at 0x";
+    assert!(text.contains(state), "{text}");
+    assert!(text.contains(" cannot be read\n"), "{text}");
     let callers = "= panic
                    r kernel::scenario::unreadable::unmap
                    ...";

@@ -32,18 +32,19 @@ fn descend(page: u64) -> u64 {
 #[cfg(not(target_arch = "arm"))]
 #[inline(never)]
 pub fn watched() {
-    watch(black_box(watched as *const () as u64));
+    watch(black_box(watched as *const () as u64), capture().sp);
     black_box(());
 }
 
-/// Watches the word of the stack with the address of code up to 256 bytes behind `caller`, and panics.
+/// Watches the return address to the function `caller`, whose stack pointer is `top`, and panics.
 #[cfg(not(target_arch = "arm"))]
 #[inline(never)]
-fn watch(caller: u64) {
-    let mut address = capture().sp;
-    // SAFETY: words of the stack of the callers, up to the return address.
+fn watch(caller: u64, top: u64) {
+    let mut address = top - 8;
+    // Below it there may be copies, which the report does not read.
+    // SAFETY: words of this function's frame, down to its return address, which is less than 256 bytes after the start of its caller.
     while !(1..256).contains(&unsafe { *(address as *const u64) }.wrapping_sub(caller)) {
-        address += 8;
+        address -= 8;
     }
     bad::watch(address);
     panic!("a return address is watched");
