@@ -1,7 +1,7 @@
 //! The CPU that this code runs on, without the kernel's help: its hardware number, its counter, its interrupts, and how it stops.
 
 #[cfg(all(target_os = "none", target_arch = "x86_64"))]
-use crate::arch::{Changed, change, restore};
+use crate::arch::{DebugState, restore_debug_state, save_debug_state};
 #[cfg(target_os = "none")]
 use crate::arch::{Unmasked, unmask};
 #[cfg(target_os = "none")]
@@ -12,7 +12,7 @@ use host::{Unmasked, unmask};
 #[cfg(not(target_os = "none"))]
 pub(crate) use host::{halt, hardware_number, mask, publish, time};
 
-/// A guard: nothing interrupts this CPU that can be masked, except an NMI. When it is dropped all is as it was before.
+/// A guard: ordinary interrupts and late reports of errors are masked on this CPU. When the guard is dropped, the masks are as they were before.
 #[derive(Debug)]
 pub(crate) struct Masked(Unmasked);
 
@@ -28,11 +28,11 @@ impl Drop for Masked {
     }
 }
 
-/// A guard: no register that a report changes is changed once it is dropped, and no watchpoint ends the report. On Arm the masks are all.
+/// A guard: interrupts and watchpoints do not disturb a report. When the guard is dropped, registers that a report changes are as they were before.
 #[derive(Debug)]
 pub(crate) struct Undisturbed {
     #[cfg(all(target_os = "none", target_arch = "x86_64"))]
-    changed: Changed,
+    debug_state: DebugState,
     _masked: Masked,
 }
 
@@ -41,7 +41,7 @@ impl Undisturbed {
         Self {
             _masked: Masked::new(),
             #[cfg(all(target_os = "none", target_arch = "x86_64"))]
-            changed: change(),
+            debug_state: save_debug_state(),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Undisturbed {
 #[cfg(all(target_os = "none", target_arch = "x86_64"))]
 impl Drop for Undisturbed {
     fn drop(&mut self) {
-        restore(&self.changed);
+        restore_debug_state(&self.debug_state);
     }
 }
 

@@ -74,7 +74,7 @@ impl PerCpu {
 /// The reports of a dying kernel: a static, made from the kernel's [`Platform`].
 ///
 /// The first line of a report is sent before any other method of the kernel is called, up to the place of the failure. The first
-/// failure is reported in full. A failure while that is written adds one line. A failure while that line is written ends in silence. Then
+/// failure is reported in full. A failure while that is written adds one line, and the callers again if the stack was full. A failure while that line is written ends in silence. Then
 /// [`Platform::leave`] is called, once: a CPU whose call of it fails halts. A report that does not continue for
 /// [`SECONDS`](crate::SECONDS) is ended by a CPU that it has stopped, or by the [watchdog](Self::tick).
 pub struct Postmortem {

@@ -85,7 +85,7 @@ impl Syndrome {
         (self.bits() >> 26) & 0x3f
     }
 
-    /// Whether the instruction was `brk`, and not a [trap](Self::is_compiler_trap) of the compiler: the code can continue behind it.
+    /// Whether the instruction was `brk`, and not a [trap](Self::is_compiler_trap) of the compiler, so that the code can continue after it.
     #[must_use]
     pub fn is_breakpoint(self) -> bool {
         self.class() == BRK && !self.is_compiler_trap()

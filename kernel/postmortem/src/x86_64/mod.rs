@@ -142,18 +142,18 @@ pub(crate) fn unmask(before: &Unmasked) {
     }
 }
 
-/// Registers that a report changes, before it.
+/// The registers that [`save_debug_state`] has saved.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 #[derive(Debug)]
-pub(crate) struct Changed {
+pub(crate) struct DebugState {
     dr7: u64,
     /// A failed read of a report overwrites it. An NMI may have interrupted a handler that has not read it yet.
     cr2: u64,
 }
 
-/// Disables the watchpoints of this CPU: a report reads what a debugger watches. Manual: volume 3, 19.2.4 "Debug Control Register (DR7)".
+/// Saves DR7 and CR2, and disables the watchpoints of this CPU, because a report reads what a debugger watches. Manual: volume 3, 19.2.4 "Debug Control Register (DR7)".
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn change() -> Changed {
+pub(crate) fn save_debug_state() -> DebugState {
     /// Bit 10 is always one.
     const NO_BREAKPOINTS: u64 = 1 << 10;
     let (dr7, cr2): (u64, u64);
@@ -169,15 +169,15 @@ pub(crate) fn change() -> Changed {
             options(nomem, nostack, preserves_flags)
         );
     }
-    Changed { dr7, cr2 }
+    DebugState { dr7, cr2 }
 }
 
-/// Restores what [`change`] has returned.
+/// Restores what [`save_debug_state`] has returned.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
-pub(crate) fn restore(before: &Changed) {
+pub(crate) fn restore_debug_state(saved: &DebugState) {
     // SAFETY: the values are those that the registers had.
     unsafe {
-        core::arch::asm!("mov cr2, {}", "mov dr7, {}", in(reg) before.cr2, in(reg) before.dr7,
+        core::arch::asm!("mov cr2, {}", "mov dr7, {}", in(reg) saved.cr2, in(reg) saved.dr7,
             options(nostack, preserves_flags));
     }
 }
