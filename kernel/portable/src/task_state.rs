@@ -55,8 +55,8 @@ impl AtomicState {
 }
 
 impl State {
-    /// The state in such a word, for somebody who looks from outside. None of a word that no task has: memory is damaged, or is another
-    /// kernel's.
+    /// Returns the state in this word, for a reader outside of the kernel. Returns `None` if no task can have such a word, because memory is
+    /// damaged or is another kernel's.
     #[must_use]
     pub const fn of(word: u64) -> Option<Self> {
         let state = decode(word);
