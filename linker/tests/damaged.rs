@@ -136,7 +136,7 @@ fn try_commands(data: &[u8], address: u64) {
         let _ = linker::symbols::Symbols::of(&image.file);
     }
     let _ = linker::make::make(data, &linker::link::Options::default());
-    let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags);
+    let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags, None);
     if let Ok(subject) = linker::inspect::Subject::parse(data) {
         let mut out = Vec::new();
         linker::inspect::dump(&subject, &mut out).unwrap();
@@ -184,7 +184,7 @@ fn a_cut_or_changed_object_file_never_panics() {
     assert!(check.status.success(), "{}", stderr(&check));
     for_each_damage(&data, |data| {
         if let Ok(laid_out) = linker::relocatable::lay_out(data) {
-            let _ = linker::inspect::check(&laid_out.data, laid_out.starts);
+            let _ = linker::inspect::check(&laid_out.data, laid_out.starts, None);
         }
     });
 }

@@ -72,7 +72,7 @@ fn images() {
             let _ = linker::symbols::Symbols::of(&image.file);
         }
         let _ = linker::make::make(data, &Options::default());
-        let _ = inspect::check(data, StartRule::FromFlags);
+        let _ = inspect::check(data, StartRule::FromFlags, None);
         if let Ok(subject) = Subject::parse(data) {
             let mut out = Vec::new();
             inspect::dump(&subject, &mut out).unwrap();
@@ -92,7 +92,7 @@ fn object_files() {
     let data = fs::read(folder.join("image")).unwrap();
     try_all("object files", &data, 1000, |data, _| {
         if let Ok(laid_out) = linker::relocatable::lay_out(data) {
-            let _ = inspect::check(&laid_out.data, laid_out.starts);
+            let _ = inspect::check(&laid_out.data, laid_out.starts, None);
         }
     });
 }

@@ -10,6 +10,7 @@ use linker::covered::LEAST;
 use linker::inspect::{self, Subject, with_file, with_laid_out};
 use linker::link::{Options, covers_little, fewer_levels, left_out, no_map, sizes, unlined};
 use linker::make::make;
+use linker::symbols::package_of;
 use linker::symt::Table;
 use linker::whole;
 
@@ -146,7 +147,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             Ok(true)
         }),
         Command::Check { file, coverage } => with_laid_out(&file, |data, starts| {
-            let check = inspect::check(data, starts)?;
+            let check = inspect::check(data, starts, Some(&package_of(&file)))?;
             check.write(coverage, out)?;
             Ok(check.is_ok(coverage))
         }),
@@ -165,6 +166,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             let mut options = Options {
                 gsym,
                 symt,
+                package: Some(package_of(&file)),
                 ..Options::default()
             };
             for switch in [

@@ -1,6 +1,8 @@
 //! `sframe check`: compares `.sframe`, or the rule map of a file for 32-bit ARM, with call frame information and the code, and `.symbols`
 //! with debug information.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use object::Object;
 use unwind::ImageTables;
@@ -53,11 +55,11 @@ pub struct Check {
 }
 
 /// Compares a file's `.sframe` with its `.eh_frame`, at both ends of every row, and the answers of its `.symbols` with
-/// debug information, at every instruction.
+/// debug information, at every instruction. `package` is the path of the image's `.dwp` file, which need not exist.
 ///
 /// # Errors
 /// The file lacks one of the sections, or one cannot be read.
-pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
+pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<Check> {
     let image = Image::parse(data)?;
     image.check_no_overlays()?;
     let subject = Subject::parse_with(data, starts)?;
@@ -147,7 +149,8 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
                 Names::Short
             };
             let with_lines = format::promise(table.level()).calls != Precision::NameOnly;
-            let code = Code::of(&image.file, &Symbols::of(&image.file), names, with_lines)?;
+            let symbols = Symbols::of(&image.file);
+            let code = Code::of(&image.file, &symbols, names, with_lines, package)?;
             if with_lines && !code.has_lines {
                 symbols_uncompared = Some("no debug information");
             } else if !code.missing.is_empty() {
@@ -158,7 +161,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
                 Some(_) => None,
                 None => {
                     let mut comparison = symbols::compare(table, &code, Coverage::Every);
-                    let unseen = symbols::witness(&image.file, table, &code)?;
+                    let unseen = symbols::witness(&image.file, table, &code, package)?;
                     comparison.differences.extend(unseen);
                     Some(comparison)
                 }

@@ -172,6 +172,7 @@ mod tests {
                 patched: vec!["three".to_owned()],
                 sframe_room: 65536,
                 symbols_room: 1008,
+                package: None,
             }
         );
     }

@@ -42,6 +42,8 @@ pub struct Options {
     pub sframe_room: usize,
     /// `--symbols-room`: the least room for `.symbols`, in bytes.
     pub symbols_room: usize,
+    /// The path of the `.dwp` file, which need not exist. A link has none: it is made of the linked image.
+    pub package: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             patched: Vec::new(),
             sframe_room: 0,
             symbols_room: 0,
+            package: None,
         }
     }
 }

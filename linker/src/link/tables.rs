@@ -120,7 +120,8 @@ impl Tables {
                 return Ok((symbols, Code::default(), None));
             }
             let with_lines = options.needs_debug();
-            let code = Code::of(&image.file, &symbols, options.names, with_lines)?;
+            let package = options.package.as_deref();
+            let code = Code::of(&image.file, &symbols, options.names, with_lines, package)?;
             let blob = options.symbols.map(|level| Blob::new(&code, level));
             Ok::<_, Error>((symbols, code, blob))
         };

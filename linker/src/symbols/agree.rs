@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use addr2line::Frame;
 use gimli::{DW_AT_language, DW_LANG_Mips_Assembler, UnitOffset, UnitRef};
 
 use super::reader::{Addresses, Reader};
@@ -14,13 +15,16 @@ use super::split::{Split, resolve};
 /// What is looked up in.
 type Context<'c, 'a> = (&'c Addresses<Reader<'a>>, &'c Split<'a>);
 
+/// Frames at one address: most have no more.
+const TYPICAL_DEPTH: usize = 8;
+
 /// The outermost function at an address, by debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subprogram {
+struct Subprogram {
     /// Its entry in its unit.
-    pub entry: UnitOffset,
+    entry: UnitOffset,
     /// The address of its name in memory: entries of two units may have the same offset.
-    pub name: usize,
+    name: usize,
 }
 
 /// Why lines are left out.
@@ -39,7 +43,7 @@ pub enum Disagreement {
 /// The last result. Most instructions are in the function of the one before.
 #[derive(Clone, Debug)]
 struct Last {
-    start: u64,
+    start: Option<u64>,
     subprogram: Subprogram,
     range: Range<u64>,
     result: Result<(), Disagreement>,
@@ -52,16 +56,42 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Compares both at an address in the function that starts at `start`. `is_name` compares the name of the subprogram with that
-    /// of the symbol.
+    /// The frames at an address, innermost first, by debug information. It must be that of the function that starts at `start`; `None`: no
+    /// symbol is known. `is_name` compares the name of the outermost frame with that of the symbol.
     ///
     /// # Errors
     /// Returns why the lines at the address are not those of the function.
-    pub fn check(
+    pub fn frames<'c, 'a>(
+        &mut self,
+        (addresses, split): Context<'c, 'a>,
+        address: u64,
+        start: Option<u64>,
+        is_name: impl Fn(&Frame<'c, Reader<'a>>) -> bool,
+    ) -> Result<Vec<Frame<'c, Reader<'a>>>, Disagreement> {
+        let mut frames = Vec::with_capacity(TYPICAL_DEPTH);
+        // Damaged debug information is none: that of other addresses may be whole.
+        if let Ok(mut all) = resolve(addresses.find_frames(address), split) {
+            while let Some(frame) = all.next().ok().flatten() {
+                frames.push(frame);
+            }
+        }
+        if let Some(outermost) = frames.last() {
+            let function = outermost.function.as_ref();
+            let subprogram = outermost.dw_die_offset.map(|entry| Subprogram {
+                entry,
+                name: function.map_or(0, |function| function.name.slice().as_ptr().addr()),
+            });
+            let is_name = || is_name(outermost);
+            self.check((addresses, split), address, start, subprogram, is_name)?;
+        }
+        Ok(frames)
+    }
+
+    fn check(
         &mut self,
         context: Context<'_, '_>,
         address: u64,
-        start: u64,
+        start: Option<u64>,
         subprogram: Option<Subprogram>,
         is_name: impl Fn() -> bool,
     ) -> Result<(), Disagreement> {
@@ -79,10 +109,11 @@ impl Agreement {
         let range = ranges.iter().find(|range| range.contains(&address));
         let range = range.cloned().ok_or(Disagreement::Other)?;
         // The symbol is that of the function, or of one of its parts.
-        let begins = ranges.iter().any(|range| range.start == start);
-        let is_part = range.contains(&start) && is_assembly(unit);
+        let begins = |start| ranges.iter().any(|range| range.start == start);
+        let is_part = |start| range.contains(&start) && is_assembly(unit);
+        let is_of = start.is_none_or(|start| begins(start) || is_part(start));
         let is_removed = range.start <= REMOVED && !is_name();
-        let result = match (begins || is_part, is_removed) {
+        let result = match (is_of, is_removed) {
             (true, false) => Ok(()),
             (_, true) => Err(Disagreement::Removed),
             (false, false) => Err(Disagreement::Other),
@@ -108,7 +139,7 @@ fn unit<'c, 'a>(
 fn without(
     context: Context<'_, '_>,
     of_line: UnitRef<'_, Reader<'_>>,
-    start: u64,
+    start: Option<u64>,
 ) -> Result<(), Disagreement> {
     if !is_assembly(of_line) {
         return Err(match of_line.dwo_id {
@@ -116,7 +147,7 @@ fn without(
             None => Disagreement::NoFunction,
         });
     }
-    let own = unit(context, start);
+    let own = start.and_then(|start| unit(context, start));
     match own.is_some_and(|own| std::ptr::eq(own.unit, of_line.unit)) {
         true => Ok(()),
         false => Err(Disagreement::Other),

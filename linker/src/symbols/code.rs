@@ -1,6 +1,6 @@
 //! An image's functions, and the source frames of each of their instructions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -107,7 +107,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// Takes names from `symbols`, and frames from debug information if `with_lines` is set and there is any.
+    /// Takes names from `symbols`, and frames from debug information if `with_lines` is set and there is any. `package` is the path of the
+    /// image's `.dwp` file, which need not exist.
     ///
     /// # Errors
     /// A section of debug information is damaged.
@@ -116,6 +117,7 @@ impl Code {
         symbols: &Symbols,
         names: Names,
         with_lines: bool,
+        package: Option<&Path>,
     ) -> Result<Self> {
         let mut code = Self {
             style: names,
@@ -159,7 +161,7 @@ impl Code {
         code.knows_instructions = coding.is_known();
         if let Some(dwarf) = dwarf {
             code.has_lines = true;
-            code.trace(file, coding, &dwarf)?;
+            code.trace(file, coding, &dwarf, package)?;
         }
         Ok(code)
     }

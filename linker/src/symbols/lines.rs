@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use gimli::Dwarf;
 use rustc_hash::FxHashMap;
 
-use super::agree::{Agreement, Disagreement, Subprogram};
+use super::agree::{Agreement, Disagreement};
 use super::path::Paths;
 use super::reader::{Addresses, Reader};
-use super::split::{Split, resolve};
+use super::split::Split;
 use super::{Names, printable, short};
 
 /// The folders that paths of files are relative to, and the files whose short paths would be the same.
@@ -71,9 +71,6 @@ fn push(path: &mut String, part: &str) {
     }
     path.push_str(part);
 }
-
-/// Frames at one address: most have no more.
-const TYPICAL_DEPTH: usize = 8;
 
 /// A source frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -178,27 +175,13 @@ impl<'a> Lines<'a> {
         found: &mut Vec<Frame>,
     ) -> Result<(), Disagreement> {
         found.clear();
-        let all = resolve(self.addresses.find_frames(address), self.split);
-        let Ok(mut all) = all else {
-            return Ok(());
+        let is_name = |outermost: &Found<'_, _>| {
+            shown(outermost, self.names).as_deref() == Some(names.text(own))
         };
-        // Innermost first.
-        let mut frames = Vec::with_capacity(TYPICAL_DEPTH);
-        while let Some(frame) = all.next().ok().flatten() {
-            frames.push(frame);
-        }
-        let Some(outermost) = frames.last() else {
-            return Ok(());
-        };
-        let function = outermost.function.as_ref();
-        let subprogram = outermost.dw_die_offset.map(|entry| Subprogram {
-            entry,
-            name: function.map_or(0, |function| function.name.slice().as_ptr().addr()),
-        });
-        let is_name = || shown(outermost, self.names).as_deref() == Some(names.text(own));
         let context = (&self.addresses, self.split);
-        self.agreement
-            .check(context, address, start, subprogram, is_name)?;
+        let frames = self
+            .agreement
+            .frames(context, address, Some(start), is_name)?;
         for (depth, frame) in frames.iter().enumerate() {
             if depth == self.last.len() {
                 self.last.push(LastFrame::default());

@@ -9,6 +9,7 @@
 //! | debug information, in the image and in other files | `sections`, `split`, `reader` |
 //! | lines that are not those of the function | `agree`, `removed` |
 //! | functions with the frames of their instructions | `code` |
+//! | the frames at a single address | `lookup` |
 //! | as few rows as a level needs | `rows` |
 //! | functions of the source, and what is inlined where | `records` |
 //! | rows as bytes, in chunks | `chunks` |
@@ -28,6 +29,7 @@ mod grammar;
 mod instructions;
 mod level;
 mod lines;
+mod lookup;
 mod pairs;
 mod parts;
 mod path;
@@ -54,11 +56,13 @@ pub use compare::{Comparison, Coverage, Difference, compare};
 pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};
+pub use lookup::{DebugLookup, SourceFrame};
 pub use path::Paths;
 pub use printable::printable;
 pub use short::short;
+pub use split::package_of;
 pub use subprograms::of_file as subprograms;
-pub use witness::{Witnesses, witness};
+pub use witness::witness;
 
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";

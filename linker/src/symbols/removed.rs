@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use anyhow::{Context, Result};
-use gimli::{DebugLine, DebugLineOffset, EndianSlice, Format, Reader as _, RunTimeEndian};
+use gimli::{DebugLine, DebugLineOffset, EndianSlice, Format, Reader as _};
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashSet;
 
 use super::Symbols;
-use super::reader::Reader;
+use super::reader::{Reader, endian};
 use crate::image::is_code;
 
 /// Linkers replace addresses of removed functions by 0, or by 1 in lists of ranges.
@@ -66,10 +66,7 @@ pub fn without_removed<'data>(
     file: &object::File<'_>,
     live: &Live,
 ) -> Result<Cow<'data, [u8]>> {
-    let endian = match file.is_little_endian() {
-        true => RunTimeEndian::Little,
-        false => RunTimeEndian::Big,
-    };
+    let endian = endian(file);
     let word = match file.is_64() {
         true => 8,
         false => 4,

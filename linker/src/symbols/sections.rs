@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
 
-use super::reader::Reader;
+use super::reader::{Reader, endian};
 use super::removed::{Live, without_removed};
 
 /// The sections of debug information, uncompressed.
@@ -22,16 +22,25 @@ impl<'data> Sections<'data> {
     /// # Errors
     /// A section is damaged.
     pub fn of(file: &object::File<'data>, live: Option<&Live>) -> Result<Option<Self>> {
+        Self::kept(file, live, |data| data)
+    }
+
+    fn kept<'file>(
+        file: &object::File<'file>,
+        live: Option<&Live>,
+        keep: impl Fn(Cow<'file, [u8]>) -> Cow<'data, [u8]>,
+    ) -> Result<Option<Self>> {
         let section = |id: SectionId| -> Result<Cow<'data, [u8]>> {
             let Some(section) = file.section_by_name(id.name()) else {
                 return Ok(Cow::Borrowed(&[]));
             };
             let data = section.uncompressed_data();
             let data = data.with_context(|| format!("damaged ELF file: section {}", id.name()))?;
-            match live.filter(|_| id == SectionId::DebugLine) {
-                Some(live) => without_removed(data, file, live),
-                None => Ok(data),
-            }
+            let live = live.filter(|_| id == SectionId::DebugLine);
+            Ok(keep(match live {
+                Some(live) => without_removed(data, file, live)?,
+                None => data,
+            }))
         };
         let size = |name: &str| {
             file.section_by_name(name)
@@ -47,13 +56,9 @@ impl<'data> Sections<'data> {
     /// Sections of a file.
     pub(super) fn new(
         sections: gimli::DwarfSections<Cow<'data, [u8]>>,
-        file: &object::File<'data>,
+        file: &object::File<'_>,
     ) -> Self {
-        let endian = if file.is_little_endian() {
-            RunTimeEndian::Little
-        } else {
-            RunTimeEndian::Big
-        };
+        let endian = endian(file);
         Self { sections, endian }
     }
 
@@ -66,5 +71,15 @@ impl<'data> Sections<'data> {
             .borrow(|section| EndianSlice::new(section, endian));
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::All);
         dwarf
+    }
+}
+
+impl Sections<'static> {
+    /// [`Self::of`], as a copy that does not need the file.
+    ///
+    /// # Errors
+    /// A section is damaged.
+    pub fn copied(file: &object::File<'_>, live: Option<&Live>) -> Result<Option<Self>> {
+        Self::kept(file, live, |data| Cow::Owned(data.into_owned()))
     }
 }

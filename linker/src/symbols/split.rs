@@ -1,44 +1,72 @@
-//! Split debug information: a unit in the image has lines only, and a `.dwo` file has the unit's functions.
+//! Split debug information: a unit in the image has lines only, and a `.dwo` file has the unit's functions. A `.dwp` file contains several
+//! `.dwo` files.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation, LookupResult};
 use anyhow::{Context, Result};
-use gimli::{Dwarf, DwarfSections, DwoId};
+use gimli::{
+    Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice, RunTimeEndian,
+};
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
-use super::reader::Reader;
+use super::reader::{Reader, endian};
 use super::sections::Sections;
-use crate::image::Mapped;
 
-/// The `.dwo` files of an image.
+/// The `.dwo` files of an image, and its `.dwp` file.
 #[derive(Debug, Default)]
 pub struct Files {
-    found: Vec<(DwoId, Mapped)>,
-    /// The files that cannot be read, or are of another compilation.
+    found: Vec<(DwoId, Sections<'static>)>,
+    package: Option<Package>,
+    /// The `.dwo` files that cannot be read, or are of another compilation.
     pub missing: Vec<PathBuf>,
 }
 
-/// The debug information in `.dwo` files, by the number that a unit and its file have in common.
+/// The debug information in other files, by the number that a unit in the image and its functions have in common.
 pub type Split<'a> = FxHashMap<DwoId, Arc<Dwarf<Reader<'a>>>>;
 
+/// A `.dwp` file.
+#[derive(Debug)]
+struct Package {
+    sections: DwarfPackageSections<Cow<'static, [u8]>>,
+    endian: RunTimeEndian,
+    /// The units of the image whose functions are in it.
+    units: Vec<DwoId>,
+}
+
+/// The path of the `.dwp` file of an image: tools write it beside the image.
+#[must_use]
+pub fn package_of(image: &Path) -> PathBuf {
+    let mut path = image.as_os_str().to_owned();
+    path.push(".dwp");
+    path.into()
+}
+
 impl Files {
-    /// Finds the files that the units in an image name.
+    /// Reads the files that the units in an image name. `package` is the path of the image's `.dwp` file, which need not exist.
     ///
     /// # Errors
-    /// Returns an error if the debug information is damaged.
-    pub fn of(dwarf: &Dwarf<Reader<'_>>) -> Result<Self> {
+    /// Returns an error if the debug information of the image is damaged.
+    pub fn of(dwarf: &Dwarf<Reader<'_>>, package: Option<&Path>) -> Result<Self> {
         let mut files = Self::default();
+        let mut package = package.and_then(Package::read);
+        let packed = package.as_ref().and_then(Package::open);
+        let mut units_of_package = Vec::new();
         let damaged = "damaged section .debug_info";
         let mut units = dwarf.units();
         while let Some(header) = units.next().context(damaged)? {
             let unit = dwarf.unit(header).context(damaged)?;
             let Some(id) = unit.dwo_id else { continue };
+            let index = packed.as_ref().map(|packed| &packed.cu_index);
+            if index.is_some_and(|index| index.find(id.0).is_some()) {
+                units_of_package.push(id);
+                continue;
+            }
             let Some(name) = unit.dwo_name().context(damaged)? else {
                 continue;
             };
@@ -47,35 +75,58 @@ impl Files {
             for part in unit.comp_dir.into_iter().chain([name]) {
                 path.push(OsStr::from_bytes(part.slice()));
             }
-            match Mapped::open(&path).ok().filter(|data| is_of(data, id)) {
-                Some(data) => files.found.push((id, data)),
+            match read(&path).filter(|sections| is_of(sections, id)) {
+                Some(sections) => files.found.push((id, sections)),
                 None => files.missing.push(path),
             }
         }
+        if let Some(package) = &mut package {
+            package.units = units_of_package;
+        }
+        files.package = package;
         Ok(files)
     }
 
-    /// Reads the sections of all files.
-    ///
-    /// # Errors
-    /// Returns an error if a section is damaged.
-    pub fn sections(&self) -> Result<Vec<(DwoId, Sections<'_>)>> {
-        let read = self
-            .found
-            .iter()
-            .map(|(id, data)| Ok((*id, sections(data)?)));
-        read.collect()
+    /// Opens the files for readers of the image's debug information, `parent`.
+    pub fn open<'a>(&'a self, parent: &Dwarf<Reader<'a>>) -> Split<'a> {
+        let opened = self.found.iter().map(|(id, sections)| {
+            let mut dwarf = sections.open();
+            dwarf.make_dwo(parent);
+            (*id, Arc::new(dwarf))
+        });
+        let package = self.package.iter().flat_map(|all| all.units(parent));
+        opened.chain(package).collect()
     }
 }
 
-/// Opens debug information for readers of the image's, `parent`.
-pub fn open<'a>(files: &'a [(DwoId, Sections<'a>)], parent: &Dwarf<Reader<'a>>) -> Split<'a> {
-    let opened = files.iter().map(|(id, sections)| {
-        let mut dwarf = sections.open();
-        dwarf.make_dwo(parent);
-        (*id, Arc::new(dwarf))
-    });
-    opened.collect()
+impl Package {
+    /// Reads a file; `None` if there is none, or it is damaged. The `.dwo` files are searched then.
+    fn read(path: &Path) -> Option<Self> {
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let sections = DwarfPackageSections::load(|id| section(&file, id)).ok()?;
+        Some(Self {
+            sections,
+            endian: endian(&file),
+            units: Vec::new(),
+        })
+    }
+
+    /// `None`: its index is damaged.
+    fn open(&self) -> Option<DwarfPackage<Reader<'_>>> {
+        let slice = |data| EndianSlice::new(data, self.endian);
+        let opened = self.sections.borrow(|data| slice(data), slice(&[]));
+        opened.ok()
+    }
+
+    fn units<'a>(&'a self, parent: &Dwarf<Reader<'a>>) -> Split<'a> {
+        let Some(opened) = self.open() else {
+            return Split::default();
+        };
+        let units = self.units.iter();
+        let of_unit = |id: &DwoId| Some((*id, Arc::new(opened.find_cu(*id, parent).ok()??)));
+        units.filter_map(of_unit).collect()
+    }
 }
 
 /// The result of a lookup, which reads the files that it needs.
@@ -94,9 +145,8 @@ pub fn resolve<'a, L: LookupContinuation<Buf = Reader<'a>>>(
 }
 
 /// Whether a file has the unit with this number. Only the first unit counts, because `addr2line` reads no other.
-fn is_of(data: &[u8], id: DwoId) -> bool {
+fn is_of(sections: &Sections<'_>, id: DwoId) -> bool {
     let first = || {
-        let sections = sections(data).ok()?;
         let dwarf = sections.open();
         let header = dwarf.units().next().ok()??;
         dwarf.unit(header).ok()?.dwo_id
@@ -104,14 +154,18 @@ fn is_of(data: &[u8], id: DwoId) -> bool {
     first() == Some(id)
 }
 
-fn sections(data: &[u8]) -> Result<Sections<'_>> {
-    let file = object::File::parse(data)?;
-    let read = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>> {
-        let section = id.dwo_name().and_then(|name| file.section_by_name(name));
-        match section {
-            Some(section) => Ok(section.uncompressed_data()?),
-            None => Ok(Cow::Borrowed(&[])),
-        }
-    };
-    Ok(Sections::new(DwarfSections::load(read)?, &file))
+/// Reads a `.dwo` file; `None` if there is none, or it is damaged. A copy is kept, because a compiler may write the file again.
+fn read(path: &Path) -> Option<Sections<'static>> {
+    let data = std::fs::read(path).ok()?;
+    let file = object::File::parse(&*data).ok()?;
+    let sections = DwarfSections::load(|id| section(&file, id)).ok()?;
+    Some(Sections::new(sections, &file))
+}
+
+fn section(file: &object::File<'_>, id: gimli::SectionId) -> Result<Cow<'static, [u8]>> {
+    let section = id.dwo_name().and_then(|name| file.section_by_name(name));
+    match section {
+        Some(section) => Ok(Cow::Owned(section.uncompressed_data()?.into_owned())),
+        None => Ok(Cow::Borrowed(&[])),
+    }
 }

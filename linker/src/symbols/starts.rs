@@ -3,6 +3,8 @@
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
 
+use super::reader::endian;
+
 /// The addresses at which the loaded call frame information has functions, ascending, and whether each is trap code. Entries that cannot be
 /// read are left out: `cfi` reports them.
 ///
@@ -24,10 +26,7 @@ fn read(
     name: &[u8],
     mut act: impl FnMut(EndianSlice<'_, RunTimeEndian>, u8, &BaseAddresses),
 ) {
-    let endian = match file.is_little_endian() {
-        true => RunTimeEndian::Little,
-        false => RunTimeEndian::Big,
-    };
+    let endian = endian(file);
     let size = match file.is_64() {
         true => 8,
         false => 4,

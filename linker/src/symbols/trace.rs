@@ -1,5 +1,6 @@
 //! Looks up the source frames of each instruction of an image's code, in debug information.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use super::code::{Code, Piece, Traced, Unlined};
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Texts, paths};
 use super::reader::Reader;
-use super::split::{self, Files};
+use super::split::Files;
 use crate::image::is_code;
 use crate::parallel::{in_parts, in_parts_beside};
 use crate::progress::Step;
@@ -22,15 +23,15 @@ impl Code {
         file: &object::File<'_>,
         coding: Coding,
         dwarf: &Arc<Dwarf<Reader<'_>>>,
+        package: Option<&Path>,
     ) -> Result<()> {
         let contents: Vec<(u64, &[u8])> = file
             .sections()
             .filter(|section| is_code(section.flags()))
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
             .collect();
-        let files = Files::of(dwarf)?;
-        let split = files.sections()?;
-        let split = split::open(&split, dwarf);
+        let files = Files::of(dwarf, package)?;
+        let split = files.open(dwarf);
         let paths = paths(dwarf)?;
         let mut pieces = std::mem::take(&mut self.pieces);
         let step = Step::new("looking lines up", pieces.len());

@@ -5,6 +5,7 @@
 //! at the address, each at its line, and a row of the same unit with the innermost line.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -19,7 +20,7 @@ use super::compare::Difference;
 use super::printable;
 use super::reader::Reader;
 use super::sections::Sections;
-use super::split::{self, Files};
+use super::split::Files;
 
 /// Ranges with values, in which all that contain an address are found.
 struct Ranges<T> {
@@ -67,7 +68,7 @@ struct Subprogram {
 }
 
 /// All functions and lines of an image's debug information.
-pub struct Witnesses {
+struct Witnesses {
     units: Vec<Unit>,
     subprograms: Vec<Subprogram>,
     /// Indices in `subprograms`.
@@ -76,7 +77,8 @@ pub struct Witnesses {
     assembly: Vec<usize>,
 }
 
-/// Compares the lines of a table, at each instruction of `code`. `file` is the image.
+/// Compares the lines of a table, at each instruction of `code`. `file` is the image, `package` the path of its `.dwp` file,
+/// which need not exist.
 ///
 /// # Errors
 /// Returns an error if debug information is damaged.
@@ -84,8 +86,9 @@ pub fn witness(
     file: &object::File<'_>,
     table: &SymbolTable<'_>,
     code: &Code,
+    package: Option<&Path>,
 ) -> Result<Vec<Difference>> {
-    let Some(witnesses) = Witnesses::of(file)? else {
+    let Some(witnesses) = Witnesses::of(file, package)? else {
         return Ok(Vec::new());
     };
     let mut differences = Vec::new();
@@ -128,18 +131,17 @@ impl std::fmt::Debug for Witnesses {
 }
 
 impl Witnesses {
-    /// Reads the debug information of an image; `None` if there is none.
+    /// Reads the debug information of an image; `None` if there is none. `package` is the path of its `.dwp` file, which need not exist.
     ///
     /// # Errors
     /// Returns an error if debug information is damaged.
-    pub fn of(file: &object::File<'_>) -> Result<Option<Self>> {
+    fn of(file: &object::File<'_>, package: Option<&Path>) -> Result<Option<Self>> {
         let Some(sections) = Sections::of(file, None)? else {
             return Ok(None);
         };
         let dwarf = Arc::new(sections.open());
-        let files = Files::of(&dwarf)?;
-        let split = files.sections()?;
-        let split = split::open(&split, &dwarf);
+        let files = Files::of(&dwarf, package)?;
+        let split = files.open(&dwarf);
         let (mut units, mut subprograms, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         let damaged = "damaged section .debug_info";
         let mut headers = dwarf.units();
@@ -170,15 +172,6 @@ impl Witnesses {
             subprograms,
             by_address: Ranges::new(ranges),
         }))
-    }
-
-    /// Whether the code at an address is of a function that starts at `start`, or of assembly.
-    #[must_use]
-    pub fn is_of(&self, address: u64, start: u64) -> bool {
-        let mut functions = self.by_address.at(address);
-        let mut assembly = self.assembly.iter();
-        functions.any(|function| self.subprograms[*function].starts.contains(&start))
-            || assembly.any(|unit| self.units[*unit].lines.at(address).next().is_some())
     }
 
     /// Whether an answer with these lines, outermost first, has a witness.

@@ -121,3 +121,28 @@ fn a_dwo_file_of_another_compilation_is_missing() {
         stderr(&output)
     );
 }
+
+/// A `.dwp` file is made of the linked image; after that the `.dwo` files may go.
+#[test]
+fn functions_in_a_dwp_file_are_found() {
+    let folder = folder("split_package");
+    compiled(&folder, "gcc", &["-gdwarf-4", "-gsplit-dwarf"]);
+    let (image, _) = link(&folder, SCRIPT, &["source.o"]);
+    let name = image.file_name().unwrap().to_str().unwrap();
+    let mut package = tool("dwp", "binutils");
+    package.current_dir(&folder).args(["-e", name, "-o"]);
+    succeed(package.arg(format!("{name}.dwp")));
+    fs::remove_file(folder.join("source.dwo")).unwrap();
+    let check = sframe(&["check"], &image);
+    assert!(check.status.success(), "{}", stdout(&check));
+    assert!(
+        !stdout(&check).contains("not compared"),
+        "{}",
+        stdout(&check)
+    );
+    // A copy without the package has nothing to be compared with.
+    let copy = folder.join("copy");
+    fs::copy(&image, &copy).unwrap();
+    let check = stdout(&sframe(&["check"], &copy));
+    assert!(check.contains(".symbols not compared"), "{check}");
+}

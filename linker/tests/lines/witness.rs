@@ -16,12 +16,12 @@ int _start(int *p)
 /// Makes a table of code, after a change to it, and returns how many differences the comparison with the code finds, and how many witnesses
 /// are missing.
 fn differences(file: &object::File<'_>, change: impl Fn(&mut Code)) -> (usize, usize) {
-    let mut code = Code::of(file, &Symbols::of(file), Names::Short, true).unwrap();
+    let mut code = Code::of(file, &Symbols::of(file), Names::Short, true, None).unwrap();
     change(&mut code);
     let bytes = Blob::new(&code, Level::All).to_bytes(0, &[]);
     let table = SymbolTable::parse(&bytes, 0).unwrap();
     let compared = compare(&table, &code, Coverage::Every).differences.len();
-    let unseen = witness(file, &table, &code).unwrap();
+    let unseen = witness(file, &table, &code, None).unwrap();
     (compared, unseen.len())
 }
 

@@ -4,28 +4,22 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use addr2line::Loader;
 use anyhow::{Context, Result, anyhow, bail};
 use linker::image::build_id;
-use linker::symbols::{printable, short};
-use object::{
-    Architecture, CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind,
-};
+use linker::symbols::{DebugLookup, Symbols, printable, short};
+use object::{CompressionFormat, Object, ObjectSection, SectionKind};
 
 use unwind::symbols::are_of_one_function;
 use unwind::symbols::format::BUILD_ID_MAX;
 
 use crate::frames::Words;
 
-/// The most labels that a function of assembly is expected to have.
-const LABELS: usize = 64;
-
 /// Looks up addresses in an image.
 pub struct Symbolizer {
-    lines: Loader,
-    /// Sorted by address.
-    functions: Vec<Function>,
-    /// Indices in `functions` by name, mangled and not; made at the first use.
+    /// `None`: the image has none.
+    debug: Option<DebugLookup>,
+    symbols: Symbols,
+    /// Indices in `symbols` by name, mangled and not; made at the first use.
     names: OnceLock<HashMap<String, Vec<usize>>>,
     /// Address ranges of code.
     code: Vec<(u64, u64)>,
@@ -91,15 +85,15 @@ impl Symbolizer {
         let file = object::File::parse(&*data)
             .map_err(|error| anyhow!("image {shown} is no object file: {error}"))?;
         check_sizes(&file, data.len()).with_context(|| format!("image {shown}"))?;
-        let lines = Loader::new(image).map_err(|error| {
-            anyhow!("the debug information of image {shown} is damaged: {error}")
-        })?;
+        let symbols = Symbols::for_readers(&file);
+        let debug = DebugLookup::of(&file, image, &symbols);
+        let debug = debug.with_context(|| format!("image {shown}"))?;
         let build_id = build_id(&file).ok().flatten();
         // `.symbols` and reports have no more of it.
         let build_id = build_id.map(|id| &id[..id.len().min(BUILD_ID_MAX)]);
         Ok(Self {
-            lines,
-            functions: functions(&file),
+            debug,
+            symbols,
             names: OnceLock::new(),
             code: file
                 .sections()
@@ -136,20 +130,21 @@ impl Symbolizer {
     /// The one function with this name, mangled or not, and of this size; 0: the size is not known. A size up to the next function fits
     /// too, as Linux has no other.
     #[must_use]
-    pub fn find(&self, name: &str, size: u64) -> Option<&Function> {
+    pub fn find(&self, name: &str, size: u64) -> Option<Function> {
+        let symbols = &self.symbols.0;
         let named = self.names.get_or_init(|| self.names()).get(name)?;
         let fits = |at: &&usize| {
-            self.functions.get(**at).is_some_and(|function| {
-                let next = self.functions.get(*at + 1);
-                let room = next.map(|next| next.start.saturating_sub(function.start));
-                [0, function.size].contains(&size) || function.size == 0 || room == Some(size)
+            symbols.get(**at).is_some_and(|symbol| {
+                let next = symbols.get(*at + 1);
+                let room = next.map(|next| next.start.saturating_sub(symbol.start));
+                [0, symbol.size].contains(&size) || !symbol.is_sized || room == Some(size)
             })
         };
         let mut fitting = named.iter().filter(fits);
         let found = fitting.next()?;
         // Several have the same name and size.
         let is_only = fitting.next().is_none();
-        self.functions.get(*found).filter(|_| is_only)
+        symbols.get(*found).filter(|_| is_only).map(Function::of)
     }
 
     /// Whether the image has this name, offset and size at an address, as far as it can tell: a function starts so many bytes before, with
@@ -164,100 +159,76 @@ impl Symbolizer {
         size: u64,
     ) -> bool {
         let start = address.wrapping_sub(offset);
-        let first = self.functions.partition_point(|one| one.start < start);
-        let here = self.functions[first..]
-            .iter()
-            .take_while(|one| one.start == start);
-        let mut here = here.filter(|one| [0, one.size].contains(&size) || one.size == 0);
+        let symbols = &self.symbols.0;
+        let here = symbols.binary_search_by_key(&start, |symbol| symbol.start);
+        let here = here.ok().map(|at| &symbols[at]);
+        let here = here.filter(|one| [0, one.size].contains(&size) || !one.is_sized);
         // The device may leave out generic arguments, and which piece of a function it is.
         let name = short(name);
         let is_named = |other: &str| are_of_one_function(name.bytes(), short(other).bytes());
         let is_source = answer.sources.iter().any(|source| is_named(&source.name));
-        let is_name = |one: &Function| {
-            is_source || is_named(&demangled(&one.symbol)) || is_named(&one.symbol)
-        };
-        match self.functions.is_empty() {
+        match symbols.is_empty() {
             true => is_source,
-            false => here.any(is_name),
+            false => here.is_some_and(|one| {
+                is_source || is_named(&demangled(&one.name)) || is_named(&one.name)
+            }),
         }
     }
 
     fn names(&self) -> HashMap<String, Vec<usize>> {
         let mut names: HashMap<String, Vec<usize>> = HashMap::new();
-        for (at, function) in self.functions.iter().enumerate() {
-            let shown = demangled(&function.symbol);
-            if shown != function.symbol {
+        for (at, symbol) in self.symbols.0.iter().enumerate() {
+            let shown = demangled(&symbol.name);
+            if shown != symbol.name {
                 names.entry(shown).or_default().push(at);
             }
-            names.entry(function.symbol.clone()).or_default().push(at);
+            names.entry(symbol.name.clone()).or_default().push(at);
         }
         names
     }
 
-    /// Looks up an address.
+    /// Looks up an address. Lines that are of another function than the symbol are left out.
     #[must_use]
     pub fn answer(&self, address: u64) -> Answer {
-        let function = self.function(address);
-        let mut sources = self.sources(address).unwrap_or_default();
-        if sources.is_empty()
-            && let Some(function) = &function
-        {
-            sources.push(Source {
-                name: demangled(&function.symbol),
-                place: None,
-            });
+        let function = self.symbols.at(address).map(Function::of);
+        let of_symbol = || {
+            let function = function.as_ref()?;
+            Some(demangled(&function.symbol))
+        };
+        let named = function.as_ref();
+        let named = named.map(|function| (function.start, &*function.symbol));
+        let debug = self.debug.as_ref();
+        let frames = debug.and_then(|debug| debug.frames(address, named).ok());
+        let frames = frames.unwrap_or_default().into_iter();
+        // Assembly has lines without functions: the symbol table has the name.
+        let mut sources: Vec<Source> = frames
+            .filter_map(|frame| {
+                let name = frame.name.map(|name| demangled(&name));
+                let place = frame.place;
+                Some(Source {
+                    name: name.or_else(of_symbol)?,
+                    place: place
+                        .map(|(file, line, column)| (printable(&file).into_owned(), line, column)),
+                })
+            })
+            .collect();
+        if sources.is_empty() {
+            let of_symbol = of_symbol().map(|name| Source { name, place: None });
+            sources.extend(of_symbol);
         }
         Answer { function, sources }
     }
+}
 
-    fn function(&self, address: u64) -> Option<Function> {
-        let next = self.functions.partition_point(|f| f.start <= address);
-        let before = self.functions.get(..next)?;
-        let holds = |function: &&Function| address - function.start < function.size;
-        // Assembly has symbols without a size, which end where the next one starts, unless they are labels in a function.
-        let last = before.last()?;
-        let found = match last.size {
-            0 => before.iter().rev().take(LABELS).find(holds).unwrap_or(last),
-            _ => Some(last).filter(holds)?,
-        };
-        self.is_code(address).then(|| found.clone())
-    }
-
-    /// The source frames of an address. Damaged debug information counts as none: other addresses may have some.
-    fn sources(&self, address: u64) -> Option<Vec<Source>> {
-        let mut frames = self.lines.find_frames(address).ok()?;
-        let mut sources = Vec::new();
-        while let Ok(Some(frame)) = frames.next() {
-            let name = frame
-                .function
-                .as_ref()
-                .and_then(|name| name.raw_name().ok().map(|name| demangled(&name)));
-            let place = frame.location.and_then(|location| {
-                let line = location.line.filter(|line| *line > 0)?;
-                Some((
-                    printable(location.file?).into_owned(),
-                    line,
-                    location.column.unwrap_or(0),
-                ))
-            });
-            let place = place.filter(|(file, ..)| name.is_some() || is_assembly(file));
-            // The symbol table has the name.
-            let name = name.or_else(|| Some(demangled(&self.function(address)?.symbol)));
-            sources.push(Source { name: name?, place });
+impl Function {
+    fn of(symbol: &linker::symbols::Symbol) -> Self {
+        Self {
+            symbol: symbol.name.clone(),
+            start: symbol.start,
+            size: if symbol.is_sized { symbol.size } else { 0 },
         }
-        Some(sources)
     }
 }
-
-/// Whether a file is assembly, which has lines without functions. In other languages a line without a function may be that of an inlined one,
-/// as where debug information is split and the `.dwo` file is missing.
-fn is_assembly(file: &str) -> bool {
-    let kind = Path::new(file).extension();
-    kind.is_some_and(|kind| ASSEMBLY.iter().any(|one| kind.eq_ignore_ascii_case(one)))
-}
-
-/// The extensions of files of assembly.
-const ASSEMBLY: [&str; 4] = ["s", "sx", "asm", "inc"];
 
 /// Debug information is seldom compressed to less than a fifth of its size.
 const LARGEST_RATIO: u64 = 32;
@@ -284,81 +255,10 @@ fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// The functions of the symbol table. Of several at an address, the one that says its size, and of those the first.
-fn functions(file: &object::File<'_>) -> Vec<Function> {
-    let is_code = |index| {
-        file.section_by_index(index)
-            .is_ok_and(|section| section.kind() == SectionKind::Text)
-    };
-    // The lowest bit of a 32-bit ARM function says that its code is Thumb.
-    let thumb = u64::from(file.architecture() == Architecture::Arm);
-    let mut functions: Vec<_> = file
-        .symbols()
-        .filter(|symbol| match symbol.kind() {
-            SymbolKind::Text => true,
-            // A label of assembly; symbols of a linker script have no section or no code.
-            SymbolKind::Unknown | SymbolKind::Label => symbol.section_index().is_some_and(is_code),
-            _ => false,
-        })
-        .filter_map(|symbol| {
-            let name = symbol.name().ok()?;
-            // Arm's mapping symbols, which mark code and data, name nothing.
-            if name.is_empty() || name.starts_with('$') {
-                return None;
-            }
-            Some(Function {
-                symbol: name.to_owned(),
-                start: symbol.address() & !thumb,
-                size: symbol.size(),
-            })
-        })
-        .collect();
-    functions.sort_by_key(|function| (function.start, std::cmp::Reverse(function.size)));
-    functions.dedup_by_key(|function| function.start);
-    functions
-}
-
 /// A demangled name, without its hash, as a report has it: what acts is escaped.
 fn demangled(symbol: &str) -> String {
     printable(&addr2line::demangle_auto(symbol.into(), None)).into_owned()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::process::Command;
-
-    use super::*;
-
-    /// The image has the line of the inlined function only.
-    #[test]
-    fn function_in_a_missing_dwo_file_has_no_line() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let source = "static inline int inner(int *p) { return *p + 5; }\nint leaf(int *p)\n{\n    return inner(p);\n}\n";
-        fs::write(folder.path().join("source.c"), source).expect("a file");
-        let target = setup::workspace::target_folder().expect("a folder");
-        let gcc = setup::program("gcc", "gcc", &target).expect("a compiler");
-        let run = |arguments: &[&str]| {
-            let mut compiler = Command::new(&gcc);
-            let status = compiler.current_dir(folder.path()).args(arguments).status();
-            assert!(status.expect("it can be started").success());
-        };
-        run(&["-c", "-O2", "-gsplit-dwarf", "source.c"]);
-        run(&[
-            "-nostdlib",
-            "-static",
-            "-Wl,-eleaf",
-            "source.o",
-            "-o",
-            "image",
-        ]);
-        fs::remove_file(folder.path().join("source.dwo")).expect("it is there");
-        let symbolizer = Symbolizer::open(&folder.path().join("image")).expect("an image");
-        let leaf = symbolizer.find("leaf", 0).expect("a function").start;
-        let expected = Source {
-            name: "leaf".to_owned(),
-            place: None,
-        };
-        assert_eq!(symbolizer.answer(leaf).sources, [expected]);
-    }
-}
+mod tests;

@@ -1,0 +1,129 @@
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const SOURCE: &str = "static inline int inner(int *p) { return *p + 5; }
+int leaf(int *p)
+{
+    return inner(p);
+}
+";
+
+/// A folder with sources and what was compiled of them.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("source.c"), SOURCE).expect("a file");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, name: &str, package: &str, arguments: &[&str]) {
+        let target = setup::workspace::target_folder().expect("a folder");
+        let program = setup::program(name, package, &target).expect("a program");
+        let mut command = Command::new(program);
+        let status = command.current_dir(self.0.path()).args(arguments).status();
+        assert!(status.expect("it can be started").success());
+    }
+
+    fn compile(&self, switches: &[&str]) {
+        self.run("gcc", "gcc", &[switches, &["-O2", "source.c"]].concat());
+    }
+
+    fn link(&self, input: &str) {
+        let arguments = ["-nostdlib", "-static", "-Wl,-eleaf", input, "-o", "image"];
+        self.run("gcc", "gcc", &arguments);
+    }
+
+    fn symbolizer(&self) -> Symbolizer {
+        Symbolizer::open(&self.path("image")).expect("an image")
+    }
+}
+
+/// The functions and lines at an offset in a function, innermost first.
+fn at(symbolizer: &Symbolizer, name: &str, offset: u64) -> Vec<(String, Option<u32>)> {
+    let start = symbolizer.find(name, 0).expect("a function").start;
+    let sources = symbolizer.answer(start + offset).sources.into_iter();
+    let lines = sources.map(|source| (source.name, source.place.map(|(_, line, _)| line)));
+    lines.collect()
+}
+
+fn lines(lines: &[(&str, Option<u32>)]) -> Vec<(String, Option<u32>)> {
+    let lines = lines.iter().map(|(name, line)| ((*name).to_owned(), *line));
+    lines.collect()
+}
+
+#[test]
+fn functions_in_a_dwo_file_have_lines() {
+    for switch in ["-gdwarf-4", "-gdwarf-5"] {
+        let folder = Folder::new();
+        folder.compile(&["-c", "-gsplit-dwarf", switch]);
+        folder.link("source.o");
+        let expected = lines(&[("inner", Some(1)), ("leaf", Some(4))]);
+        assert_eq!(at(&folder.symbolizer(), "leaf", 0), expected, "{switch}");
+    }
+}
+
+#[test]
+fn functions_in_a_dwp_file_have_lines() {
+    let folder = Folder::new();
+    folder.compile(&["-c", "-gsplit-dwarf", "-gdwarf-4"]);
+    folder.link("source.o");
+    folder.run("dwp", "binutils", &["-e", "image", "-o", "image.dwp"]);
+    fs::remove_file(folder.path("source.dwo")).expect("it is there");
+    let expected = lines(&[("inner", Some(1)), ("leaf", Some(4))]);
+    assert_eq!(at(&folder.symbolizer(), "leaf", 0), expected);
+    // A damaged one is as good as none.
+    fs::write(folder.path("image.dwp"), "no ELF file").expect("a file");
+    assert_eq!(
+        at(&folder.symbolizer(), "leaf", 0),
+        lines(&[("leaf", None)])
+    );
+}
+
+/// The image has the line of the inlined function only.
+#[test]
+fn function_in_a_missing_dwo_file_has_no_line() {
+    let folder = Folder::new();
+    folder.compile(&["-c", "-gsplit-dwarf"]);
+    folder.link("source.o");
+    fs::remove_file(folder.path("source.dwo")).expect("it is there");
+    assert_eq!(
+        at(&folder.symbolizer(), "leaf", 0),
+        lines(&[("leaf", None)])
+    );
+}
+
+/// The size of `leaf` contains `other`, whose symbol was removed.
+#[test]
+fn lines_of_another_function_are_left_out() {
+    let folder = Folder::new();
+    let source = format!("{SOURCE}int other(int *p) {{ return *p * 3; }}\n");
+    fs::write(folder.path("source.c"), source).expect("a file");
+    folder.compile(&["-S", "-g"]);
+    let assembly = fs::read_to_string(folder.path("source.s")).expect("a file");
+    let assembly = assembly.replace(".-leaf", "other_end-leaf");
+    let (before, after) = assembly.split_once("\t.size\tother").expect("its size");
+    let assembly = format!("{before}other_end:\n\t.size\tother{after}");
+    fs::write(folder.path("source.s"), assembly).expect("a file");
+    folder.link("source.s");
+    let other = folder.symbolizer().find("other", 0).expect("a function");
+    let leaf = folder.symbolizer().find("leaf", 0).expect("a function");
+    let strip = ["--strip-symbol=other", "--strip-symbol=other_end", "image"];
+    folder.run("objcopy", "binutils", &strip);
+    let symbolizer = folder.symbolizer();
+    let expected = lines(&[("inner", Some(1)), ("leaf", Some(4))]);
+    assert_eq!(at(&symbolizer, "leaf", 0), expected);
+    assert_eq!(
+        at(&symbolizer, "leaf", other.start - leaf.start),
+        lines(&[("leaf", None)])
+    );
+}
