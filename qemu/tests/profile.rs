@@ -9,10 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::built::image;
+use crate::support::corrupt;
 use crate::support::each::kernel_tests;
 use crate::support::runner::{Ran, run};
 use crate::support::sampled;
 use crate::support::tiny::{self, Act};
+use qemu::build::Profile;
 use qemu::machine::{Arch, Processor};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
@@ -327,6 +329,34 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
         let (failed, _) = ran(&image, folder.path(), "nowhere/1.svg", &words);
         let says = "error: no profile of tiny-aarch64: cannot write ";
         failed.expect(failed_status).expect_words(says);
+    }
+}
+
+/// The code that differs does not run.
+#[gate]
+fn no_sample_is_complete_if_the_code_is_not_that_of_the_image() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (arch, profile) = (Processor::X86_64, Profile::Release);
+    let kernel = Kernel { arch, profile };
+    let image = corrupt::overwritten(
+        &image(kernel),
+        folder.path(),
+        "kernel::scenario::hangs::exceptions",
+        &[0xcc; 4],
+    );
+    for rate in [["--profile-rate", "125000"].as_slice(), &["--cpus", "2"]] {
+        let words = [rate, &WORDS].concat();
+        let (made, file) = ran(&image, folder.path(), "profile.folded", &words);
+        let made = made
+            .expect(0)
+            .expect_words(" is not the code that was linked");
+        assert!(made.words.contains(", 0 complete, "), "{}", made.words);
+        let folded = fs::read_to_string(file).expect("it is written");
+        let mut stacks = stacks(&folded).into_iter();
+        assert!(
+            stacks.all(|(stack, _)| stack[0] == "[incomplete]"),
+            "{folded}"
+        );
     }
 }
 

@@ -1,11 +1,14 @@
 //! Who has called whom on a CPU, as addresses, for whoever counts them.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::Result;
+use unwind::sframe::Damage;
 use unwind::{End, Range, Stacks};
 
 use super::begin::{Begin, frames};
+use super::compared::InMemory;
 use super::image::Image;
 use super::memory::Memory;
 use crate::machine::Stopped;
@@ -15,6 +18,10 @@ use crate::stub::{Level, Registers};
 #[derive(Debug)]
 pub struct Callers {
     image: Image,
+    /// The tables contain checksums of the code.
+    has_checksums: bool,
+    /// What the comparison of the code with memory has found, as soon as the code is mapped.
+    in_memory: OnceLock<InMemory>,
 }
 
 /// What a CPU was doing.
@@ -35,7 +42,31 @@ impl Callers {
     /// When it cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         let image = Image::read(path)?;
-        Ok(Self { image })
+        Ok(Self {
+            has_checksums: image.has_code_checksums(),
+            image,
+            in_memory: OnceLock::new(),
+        })
+    }
+
+    /// What is wrong with all stacks, as text; `None`: nothing is known to be.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        match self.in_memory.get()? {
+            InMemory::Changed(start) => Some(Damage::Code { start: *start }.to_string()),
+            InMemory::Another => Some("the image is not in memory".to_owned()),
+            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => None,
+        }
+    }
+
+    /// Compares the code with memory, unless that is done: once, because it is too long for each sample.
+    fn compare(&self, stopped: &mut Stopped<'_>, cpu: usize) {
+        if self.has_checksums && self.in_memory.get().is_none() {
+            let found = self.image.in_memory_of(stopped, cpu);
+            if found != InMemory::NotCompared {
+                let _ = self.in_memory.set(found);
+            }
+        }
     }
 
     /// Whether the image has code there.
@@ -56,6 +87,7 @@ impl Callers {
             is_complete: false,
         };
         if state.level == Level::Kernel && self.is_code(state.pc) {
+            self.compare(stopped, cpu);
             let memory = Memory::new(stopped, cpu);
             let ranges = self.image.ranges(cpu, state.sp);
             let (frames, end) = match state.registers {
@@ -66,7 +98,8 @@ impl Callers {
             stack.frames = frames;
             let begins =
                 stack.frames.len() == 1 && self.image.rows().say_that_has_no_caller(state.pc);
-            stack.is_complete = begins || end.is_some_and(|end| end.is_complete());
+            let is_whole = begins || end.is_some_and(|end| end.is_complete());
+            stack.is_complete = is_whole && self.doubt().is_none();
         }
         Ok(stack)
     }

@@ -102,13 +102,28 @@ impl Image {
         };
         // Its page tables have the image.
         let cpu = kernel.position(is_in_it).unwrap_or(0);
-        let verify = |code: &[u8], at| self.tables.verify_code(code, at);
-        self.in_memory = in_memory((&self.code, self.build.as_ref()), verify, source, cpu);
+        self.in_memory = self.in_memory_of(source, cpu);
         if self.is_another() {
             self.stacks.clear();
             self.tasks = None;
         }
         self
+    }
+
+    /// What a comparison with memory as this CPU sees it finds.
+    pub(super) fn in_memory_of(&self, source: &mut dyn Source, cpu: usize) -> InMemory {
+        let verify = |code: &[u8], at| self.tables.verify_code(code, at);
+        in_memory((&self.code, self.build.as_ref()), verify, source, cpu)
+    }
+
+    /// Whether its tables contain checksums of its code.
+    pub(super) fn has_code_checksums(&self) -> bool {
+        let mut code = self.code.iter();
+        code.any(|(code, at)| match self.tables.verify_code(code, *at) {
+            Some(Ok(verified)) => verified.code,
+            Some(Err(damage)) => matches!(damage, Damage::Code { .. }),
+            None => false,
+        })
     }
 
     /// Whether another image is in memory, so that no name of this one fits.

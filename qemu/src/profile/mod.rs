@@ -129,7 +129,7 @@ impl Recorder {
                     callers: &callers,
                 };
                 let samples = again.samples(boot, serial, emulator, name)?;
-                let summary = samples.summary(&format!("one in {every} instructions"));
+                let summary = samples.summary(&format!("one in {every} instructions"), &callers);
                 (*every, Named::new(samples, &symbolizer, &callers), summary)
             }
             Way::Stop(stops) => {
@@ -139,8 +139,9 @@ impl Recorder {
                 if seen.missed > 0 {
                     of += &format!(", {} looks missing", seen.missed);
                 }
-                let summary = seen.samples.summary(&of);
-                let named = Named::new(seen.samples, &symbolizer, stops.callers()?);
+                let callers = stops.callers()?;
+                let summary = seen.samples.summary(&of, callers);
+                let named = Named::new(seen.samples, &symbolizer, callers);
                 (INSTRUCTIONS / rate.min(INSTRUCTIONS), named, summary)
             }
         };

@@ -38,7 +38,7 @@ impl Samples {
     }
 
     /// What there is, in words, with what is to be said of each sample.
-    pub(super) fn summary(&self, what: &str) -> String {
+    pub(super) fn summary(&self, what: &str, callers: &Callers) -> String {
         let all = self.order.len();
         let incomplete = self.stacks.iter().filter(|(stack, _)| !stack.is_complete);
         let incomplete: BTreeSet<usize> = incomplete.map(|(_, number)| *number).collect();
@@ -51,6 +51,9 @@ impl Samples {
         let mut text = format!("{all} samples, {what}, {complete} complete");
         if incomplete > 0 {
             text += &format!(", {incomplete} incomplete");
+        }
+        if let Some(doubt) = callers.doubt() {
+            text += &format!(", {doubt}");
         }
         text
     }
