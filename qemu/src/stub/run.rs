@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::client::Stub;
 
@@ -25,7 +25,7 @@ impl Stub {
     /// Lets the machine run one instruction; or, if an exception or interrupt is due, up to its vector.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// When the connection fails, or the stub refuses.
     pub fn step(&mut self) -> Result<Ran> {
         self.step_within(STEP)
     }
@@ -33,7 +33,7 @@ impl Stub {
     /// The same, with a limit of its own.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// When the connection fails, or the stub refuses.
     pub fn step_within(&mut self, limit: Duration) -> Result<Ran> {
         self.run("s", limit)
     }
@@ -41,7 +41,7 @@ impl Stub {
     /// Lets the machine run, up to a breakpoint.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// When the connection fails, or the stub refuses.
     pub fn go_on(&mut self, limit: Duration) -> Result<Ran> {
         self.run("c", limit)
     }
@@ -60,7 +60,7 @@ impl Stub {
     /// Stops a machine that runs.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// When the connection fails, or the stub refuses.
     pub fn stop(&mut self) -> Result<Ran> {
         // One that has just stopped by itself ignores the byte, and has said so.
         self.stream.write_all(b"\x03")?;
@@ -73,8 +73,16 @@ impl Stub {
         let ran = self.answer();
         self.limit(None)?;
         match ran {
-            Ok(Some(answer)) if matches!(answer.first(), Some(b'T' | b'S')) => Ok(Ran::Stopped),
-            Ok(_) => Ok(Ran::Ended),
+            Ok(Some(answer)) => match answer.first() {
+                Some(b'T' | b'S') => Ok(Ran::Stopped),
+                Some(b'W' | b'X') => Ok(Ran::Ended),
+                // It may run, or stand: neither is known.
+                _ => bail!(
+                    "QEMU's stub has not let the machine run: it answers \"{}\"",
+                    answer.escape_ascii()
+                ),
+            },
+            Ok(None) => Ok(Ran::Ended),
             Err(error) => Self::ended(error),
         }
     }
@@ -85,6 +93,40 @@ impl Stub {
             Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(Ran::StillRuns),
             Some(ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(Ran::Ended),
             _ => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// What a stub's answer is taken for. `None`: it closes the connection.
+    fn ran(answer: Option<&str>) -> Result<Ran> {
+        let (ours, mut its) = UnixStream::pair().expect("two sockets");
+        if let Some(answer) = answer {
+            write!(its, "${answer}#00").expect("it is sent");
+        }
+        its.shutdown(std::net::Shutdown::Write).expect("it is open");
+        Stub::over(ours).go_on(STEP)
+    }
+
+    #[test]
+    fn only_a_stop_or_an_end_is_taken_for_one() {
+        for stop in ["T05thread:01;", "S05"] {
+            assert_eq!(ran(Some(stop)).expect("it has stopped"), Ran::Stopped);
+        }
+        for end in [Some("W00"), Some("X09"), None] {
+            assert_eq!(ran(end).expect("it has ended"), Ran::Ended);
+        }
+        for other in ["E22", "", "OK"] {
+            let error = ran(Some(other)).expect_err("neither").to_string();
+            assert!(
+                error.ends_with(&format!("it answers \"{other}\"")),
+                "{error}"
+            );
         }
     }
 }
