@@ -105,6 +105,11 @@ impl Texts {
         number
     }
 
+    /// The number of a text, if it has one.
+    pub(super) fn known(&self, text: &str) -> Option<u32> {
+        self.numbers.get(text).copied()
+    }
+
     /// All texts, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(String::as_str)
@@ -252,7 +257,7 @@ impl LastText {
 }
 
 /// A function's name, by its linkage name. Line-tables-only debug information has plain names instead.
-fn name(raw: &str, rust: bool, names: Names) -> String {
+pub(super) fn name(raw: &str, rust: bool, names: Names) -> String {
     let name = names.name(raw);
     if rust && names == Names::Short && name == raw {
         return short(raw);

@@ -1,8 +1,10 @@
 //! Compares the lines in `.symbols` with debug information as it is, without what the table was made with: not `addr2line`, and not the frames
 //! in [`Code`]. What both of them get wrong is found here.
 //!
-//! Each line needs a witness: a function of debug information that begins where the function in the table does, with as many functions inlined
-//! at the address, each at its line, and a row of the same unit with the innermost line.
+//! Each line needs a witness: a function of debug information that begins where the function in the table does, with the same functions inlined
+//! at the address, each at its line, and a row of the same unit with the innermost line. Of a path, the last part is compared.
+
+mod named;
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,17 +12,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gimli::{
-    AttributeValue, DW_AT_call_line, DW_AT_language, DW_LANG_Mips_Assembler,
-    DW_TAG_inlined_subroutine, DW_TAG_subprogram, UnitRef,
+    AttributeValue, DW_AT_call_file, DW_AT_call_line, DW_AT_language, DW_LANG_Mips_Assembler,
+    DW_TAG_inlined_subroutine, DW_TAG_subprogram, DwLang, Dwarf, UnitRef,
 };
+use rustc_hash::FxHashMap;
 use unwind::symbols::{Answer, Precision, SymbolTable};
 
 use super::code::Code;
 use super::compare::Difference;
-use super::printable;
+use super::lines::Texts;
 use super::reader::Reader;
 use super::sections::Sections;
 use super::split::Files;
+use super::{Names, printable};
 
 /// Ranges with values, in which all that contain an address are found.
 struct Ranges<T> {
@@ -50,12 +54,23 @@ impl<T> Ranges<T> {
     }
 }
 
-/// The range of an inlined function, its depth in the tree of entries, and the line of its call.
-type Inlined = (Range<u64>, (isize, u64));
+/// A line and the number of its file's name in [`Witnesses::texts`].
+type Place = (u64, u32);
+
+/// A call of an inlined function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Call {
+    /// The depth in the tree of entries.
+    depth: isize,
+    /// Where the call is.
+    place: Place,
+    /// The number of the function's name in [`Witnesses::texts`].
+    name: u32,
+}
 
 /// A unit: its lines, and whether it is of assembly.
 struct Unit {
-    lines: Ranges<u64>,
+    lines: Ranges<Place>,
     is_assembly: bool,
 }
 
@@ -63,8 +78,16 @@ struct Unit {
 struct Subprogram {
     unit: usize,
     starts: Vec<u64>,
-    /// The depths and the lines of calls of inlined functions.
-    inlined: Ranges<(isize, u64)>,
+    inlined: Ranges<Call>,
+}
+
+/// A frame in an answer of the table.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// The number of the name in [`Witnesses::texts`]; `None`: debug information has no such name.
+    name: Option<u32>,
+    line: u64,
+    file: Option<u32>,
 }
 
 /// All functions and lines of an image's debug information.
@@ -75,6 +98,8 @@ struct Witnesses {
     by_address: Ranges<usize>,
     /// The units of assembly.
     assembly: Vec<usize>,
+    /// The names of functions and files.
+    texts: Texts,
 }
 
 /// Compares the lines of a table, at each instruction of `code`. `file` is the image, `package` the path of its `.dwp` file,
@@ -88,7 +113,7 @@ pub fn witness(
     code: &Code,
     package: Option<&Path>,
 ) -> Result<Vec<Difference>> {
-    let Some(witnesses) = Witnesses::of(file, package)? else {
+    let Some(witnesses) = Witnesses::of(file, package, code.style)? else {
         return Ok(Vec::new());
     };
     let mut differences = Vec::new();
@@ -97,14 +122,22 @@ pub fn witness(
         let Some(answer) = table.resolve(address) else {
             continue;
         };
-        // Outermost first; 0 is not known.
-        let lines: Vec<u64> = answer
+        let number = |text: &str| witnesses.texts.known(text);
+        // Outermost first.
+        let shown: Vec<Shown> = answer
             .frames()
             .rev()
-            .map(|frame| frame.place().map_or(0, |(_, line)| line.into()))
+            .map(|frame| {
+                let place = frame.place();
+                Shown {
+                    name: number(&frame.name.to_string()),
+                    line: place.map_or(0, |(_, line)| line.into()),
+                    file: place.and_then(|(file, _)| number(named::last_part(&file.to_string()))),
+                }
+            })
             .collect();
-        let has_lines = lines.iter().any(|line| *line != 0);
-        if has_lines && !witnesses.has(address, &answer, &lines) {
+        let has_lines = shown.iter().any(|frame| frame.line != 0);
+        if has_lines && !witnesses.has(address, &answer, &shown) {
             let frames: Vec<String> = answer
                 .frames()
                 .map(|frame| match frame.place() {
@@ -135,33 +168,39 @@ impl Witnesses {
     ///
     /// # Errors
     /// Returns an error if debug information is damaged.
-    fn of(file: &object::File<'_>, package: Option<&Path>) -> Result<Option<Self>> {
+    fn of(file: &object::File<'_>, package: Option<&Path>, names: Names) -> Result<Option<Self>> {
         let Some(sections) = Sections::of(file, None)? else {
             return Ok(None);
         };
         let dwarf = Arc::new(sections.open());
         let files = Files::of(&dwarf, package)?;
         let split = files.open(&dwarf);
-        let (mut units, mut subprograms, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         let damaged = "damaged section .debug_info";
-        let mut headers = dwarf.units();
-        while let Some(header) = headers.next().context(damaged)? {
-            let unit = dwarf.unit(header).context(damaged)?;
-            let own = UnitRef::new(&dwarf, &unit);
-            let index = units.len();
+        let own = parsed(&dwarf).context(damaged)?;
+        let mut found = Found {
+            names,
+            texts: Texts::default(),
+            subprograms: Vec::new(),
+            ranges: Vec::new(),
+        };
+        let mut units = Vec::with_capacity(own.len());
+        for (index, unit) in own.iter().enumerate() {
+            let whole = UnitRef::new(&dwarf, unit);
+            let language = language(whole).context(damaged)?;
             units.push(Unit {
-                lines: lines(own).context("damaged section .debug_line")?,
-                is_assembly: is_assembly(own).context(damaged)?,
+                lines: lines(whole, &mut found.texts).context("damaged section .debug_line")?,
+                is_assembly: language == Some(DW_LANG_Mips_Assembler),
             });
-            let mut add = |unit| functions(unit, index, &mut subprograms, &mut ranges);
             match unit.dwo_id.and_then(|id| split.get(&id)) {
-                None => add(own).context(damaged)?,
+                None => found.add(whole, whole, index, &own).context(damaged)?,
                 Some(other) => {
-                    let header = other.units().next().context(damaged)?;
-                    let Some(header) = header else { continue };
-                    let mut whole = other.unit(header).context(damaged)?;
-                    whole.copy_relocated_attributes(&unit);
-                    add(UnitRef::new(other, &whole)).context(damaged)?;
+                    let mut others = parsed(other).context(damaged)?;
+                    let Some(first) = others.first_mut() else {
+                        continue;
+                    };
+                    first.copy_relocated_attributes(unit);
+                    let split = UnitRef::new(other, &others[0]);
+                    found.add(split, whole, index, &others).context(damaged)?;
                 }
             }
         }
@@ -169,109 +208,165 @@ impl Witnesses {
         Ok(Some(Self {
             assembly: assembly.collect(),
             units,
-            subprograms,
-            by_address: Ranges::new(ranges),
+            subprograms: found.subprograms,
+            by_address: Ranges::new(found.ranges),
+            texts: found.texts,
         }))
     }
 
-    /// Whether an answer with these lines, outermost first, has a witness.
-    fn has(&self, address: u64, answer: &Answer<'_, '_>, lines: &[u64]) -> bool {
-        let has_row = |unit: usize, line: u64| {
-            line == 0 || self.units[unit].lines.at(address).any(|row| *row == line)
+    /// Whether an answer with these frames, outermost first, has a witness.
+    fn has(&self, address: u64, answer: &Answer<'_, '_>, shown: &[Shown]) -> bool {
+        let is_at = |frame: &Shown, (line, file): Place| {
+            frame.line == 0 || frame.line == line && frame.file == Some(file)
+        };
+        let has_row = |unit: usize, frame: &Shown| {
+            let mut rows = self.units[unit].lines.at(address);
+            frame.line == 0 || rows.any(|row| is_at(frame, *row))
         };
         let is_witness = |subprogram: &usize| {
             let subprogram = &self.subprograms[*subprogram];
-            let mut calls: Vec<(isize, u64)> = subprogram.inlined.at(address).copied().collect();
+            let mut calls: Vec<Call> = subprogram.inlined.at(address).copied().collect();
             calls.sort_unstable();
-            // The line of a frame is that of the call in it; the innermost one has the row's.
-            let all = calls.iter().map(|(_, line)| Some(*line)).chain([None]);
             let is_complete = match answer.precision {
-                Precision::Exact => lines.len() == calls.len() + 1,
-                _ => lines.len() == 1,
+                Precision::Exact => shown.len() == calls.len() + 1,
+                _ => shown.len() == 1,
             };
+            // The line of a frame is that of the call in it; the innermost one has the row's.
+            let places = calls.iter().map(Some).chain([None]);
+            let mut inlined = calls.iter().zip(&shown[1..]);
             subprogram.starts.contains(&answer.start)
                 && is_complete
-                && lines.iter().zip(all).all(|(line, call)| match call {
-                    Some(call) => *line == 0 || *line == call,
-                    None => has_row(subprogram.unit, *line),
+                && inlined.all(|(call, frame)| frame.name == Some(call.name))
+                && shown.iter().zip(places).all(|(frame, call)| match call {
+                    Some(call) => is_at(frame, call.place),
+                    None => has_row(subprogram.unit, frame),
                 })
         };
         let mut assembly = self.assembly.iter();
         self.by_address.at(address).any(is_witness)
-            || matches!(lines, [line] if assembly.any(|unit| has_row(*unit, *line)))
+            || matches!(shown, [frame] if assembly.any(|unit| has_row(*unit, frame)))
     }
 }
 
-fn is_assembly(unit: UnitRef<'_, Reader<'_>>) -> gimli::Result<bool> {
+/// All units, ascending by their offsets.
+fn parsed<'a>(dwarf: &Dwarf<Reader<'a>>) -> gimli::Result<Vec<gimli::Unit<Reader<'a>>>> {
+    let mut units = Vec::new();
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        units.push(dwarf.unit(header)?);
+    }
+    Ok(units)
+}
+
+fn language(unit: UnitRef<'_, Reader<'_>>) -> gimli::Result<Option<DwLang>> {
     let mut entries = unit.entries();
     entries.next_entry()?;
-    let language = entries
-        .current()
-        .and_then(|root| root.attr_value(DW_AT_language));
-    Ok(language == Some(AttributeValue::Language(DW_LANG_Mips_Assembler)))
+    let root = entries.current();
+    let language = root.and_then(|root| root.attr_value(DW_AT_language));
+    Ok(match language {
+        Some(AttributeValue::Language(language)) => Some(language),
+        _ => None,
+    })
 }
 
 /// The lines of a unit. Those of no line are left out.
-fn lines(unit: UnitRef<'_, Reader<'_>>) -> gimli::Result<Ranges<u64>> {
+fn lines(unit: UnitRef<'_, Reader<'_>>, texts: &mut Texts) -> gimli::Result<Ranges<Place>> {
     let mut ranges = Vec::new();
     let Some(program) = unit.line_program.clone() else {
         return Ok(Ranges::new(ranges));
     };
     let mut rows = program.rows();
-    let mut last: Option<(u64, u64)> = None;
+    let mut last: Option<(u64, Place)> = None;
+    let mut numbers = FxHashMap::default();
     while let Some((_, row)) = rows.next_row()? {
-        if let Some((start, line)) = last.take()
+        if let Some((start, place)) = last.take()
             && start < row.address()
         {
-            ranges.push((start..row.address(), line));
+            ranges.push((start..row.address(), place));
         }
-        if !row.end_sequence() {
-            last = row.line().map(|line| (row.address(), line.get()));
+        if let Some(line) = row.line().filter(|_| !row.end_sequence()) {
+            let file = match numbers.get(&row.file_index()) {
+                Some(number) => *number,
+                None => {
+                    let name = named::file(unit, row.file_index())?;
+                    let number = texts.number(&name.unwrap_or_default());
+                    numbers.insert(row.file_index(), number);
+                    number
+                }
+            };
+            last = Some((row.address(), (line.get(), file)));
         }
     }
     Ok(Ranges::new(ranges))
 }
 
-/// Adds the functions of a unit, each with what is inlined into it.
-fn functions(
-    unit: UnitRef<'_, Reader<'_>>,
-    index: usize,
-    subprograms: &mut Vec<Subprogram>,
-    by_address: &mut Vec<(Range<u64>, usize)>,
-) -> gimli::Result<()> {
-    // Functions in functions: the index and the depth of each in the tree.
-    let mut open: Vec<(usize, isize)> = Vec::new();
-    let mut found: Vec<(Vec<u64>, Vec<Inlined>)> = Vec::new();
-    let mut entries = unit.entries();
-    while let Some(entry) = entries.next_dfs()? {
-        let depth = entry.depth();
-        while open.pop_if(|(_, outer)| depth <= *outer).is_some() {}
-        let tag = entry.tag();
-        if tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine {
-            continue;
+/// The functions that were found.
+struct Found {
+    names: Names,
+    texts: Texts,
+    subprograms: Vec<Subprogram>,
+    /// Indices in `subprograms`.
+    ranges: Vec<(Range<u64>, usize)>,
+}
+
+impl Found {
+    /// Adds the functions of a unit, each with what is inlined into it. `files` is the unit in the image, whose numbers of files a split one
+    /// has, too. `units` are all units of the debug information of `unit`.
+    fn add<'u, 'a>(
+        &mut self,
+        unit: UnitRef<'u, Reader<'a>>,
+        files: UnitRef<'_, Reader<'a>>,
+        index: usize,
+        units: &'u named::Units<'a>,
+    ) -> gimli::Result<()> {
+        // Functions in functions: the index and the depth of each in the tree.
+        let mut open: Vec<(usize, isize)> = Vec::new();
+        let mut found: Vec<(Vec<u64>, Vec<(Range<u64>, Call)>)> = Vec::new();
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs()? {
+            let depth = entry.depth();
+            while open.pop_if(|(_, outer)| depth <= *outer).is_some() {}
+            let tag = entry.tag();
+            if tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine {
+                continue;
+            }
+            let mut ranges = Vec::new();
+            let mut all = unit.die_ranges(entry)?;
+            while let Some(range) = all.next()? {
+                ranges.push(range.begin..range.end);
+            }
+            if tag == DW_TAG_subprogram {
+                open.push((found.len(), depth));
+                let number = self.subprograms.len() + found.len();
+                found.push((ranges.iter().map(|range| range.start).collect(), Vec::new()));
+                self.ranges
+                    .extend(ranges.into_iter().map(|range| (range, number)));
+            } else if let Some((last, _)) = open.last() {
+                let number = |attribute| {
+                    let value = entry.attr_value(attribute);
+                    value.and_then(|value| match value {
+                        AttributeValue::FileIndex(index) => Some(index),
+                        other => other.udata_value(),
+                    })
+                };
+                let line = number(DW_AT_call_line).unwrap_or(0);
+                let file = named::file(files, number(DW_AT_call_file).unwrap_or(0))?;
+                let name = named::function(unit, entry.offset(), units, self.names)?;
+                let call = Call {
+                    depth,
+                    place: (line, self.texts.number(&file.unwrap_or_default())),
+                    name: self.texts.number(&name.unwrap_or_default()),
+                };
+                let inlined = ranges.into_iter().map(|range| (range, call));
+                found[*last].1.extend(inlined);
+            }
         }
-        let mut ranges = Vec::new();
-        let mut all = unit.die_ranges(entry)?;
-        while let Some(range) = all.next()? {
-            ranges.push(range.begin..range.end);
-        }
-        if tag == DW_TAG_subprogram {
-            open.push((found.len(), depth));
-            let number = subprograms.len() + found.len();
-            found.push((ranges.iter().map(|range| range.start).collect(), Vec::new()));
-            by_address.extend(ranges.into_iter().map(|range| (range, number)));
-        } else if let Some((last, _)) = open.last() {
-            let line = entry.attr_value(DW_AT_call_line);
-            let line = line.and_then(|line| line.udata_value()).unwrap_or(0);
-            let inlined = ranges.into_iter().map(|range| (range, (depth, line)));
-            found[*last].1.extend(inlined);
-        }
+        let new = found.into_iter().map(|(starts, inlined)| Subprogram {
+            unit: index,
+            starts,
+            inlined: Ranges::new(inlined),
+        });
+        self.subprograms.extend(new);
+        Ok(())
     }
-    let new = found.into_iter().map(|(starts, inlined)| Subprogram {
-        unit: index,
-        starts,
-        inlined: Ranges::new(inlined),
-    });
-    subprograms.extend(new);
-    Ok(())
 }

@@ -58,6 +58,23 @@ fn lines_without_a_witness_are_found() {
     };
     expect(&|code| inlined(code, &|stack| stack[0].line += 1), true);
     expect(&|code| inlined(code, &|stack| _ = stack.pop()), true);
+    // The name of the inlined function, and the file of its line and of its call.
+    expect(
+        &|code| {
+            let other = code.names.number("other");
+            inlined(code, &|stack| stack[1].name = other);
+        },
+        true,
+    );
+    for frame in 0..2 {
+        expect(
+            &|code| {
+                let other = code.files.number("other.c");
+                inlined(code, &|stack| stack[frame].file = other);
+            },
+            true,
+        );
+    }
     expect(
         &|code| {
             let other = code.pieces[0].instructions[0].stack;
