@@ -62,7 +62,7 @@ fn boot(arch: Arch, way: &Way) -> Ran {
         Way::Killed(..) | Way::Closed(_) | Way::WindowClosed | Way::RunnerKilled(_) => {
             ["--timeout", "120"]
         }
-        _ => ["--guest-timeout", "2"],
+        _ => ["--guest-timeout", "1"],
     };
     let words = |boot: &Path| -> Vec<String> {
         let [image, boot] = [&*image, boot].map(|path| path.display().to_string());

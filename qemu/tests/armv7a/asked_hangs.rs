@@ -24,7 +24,7 @@ fn asked(hang: &Hang, release: bool) -> Asked {
     let path = image.to_str().expect("a path in UTF-8");
     match hang.name {
         name if EARLY.contains(&name) => {
-            Asked::of(run(["--guest-timeout", "4", "--image", path, name]).expect(124))
+            Asked::of(run(["--guest-timeout", "1", "--image", path, name]).expect(124))
         }
         "hang-reset" => {
             let asked = ended_on(&[], &image, hang.name);

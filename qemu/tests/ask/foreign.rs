@@ -139,7 +139,7 @@ fn a_list_through_code_of_another_build_is_in_doubt() {
     let doubt = ", from frame 0 on in doubt (the code in memory is not the image's), ";
     for (runs, is_doubtful) in [(&kernel, false), (&changed, true)] {
         let [image, runs] = [&kernel, runs].map(|path| path.to_str().expect("a path in UTF-8"));
-        let words = ["--guest-timeout", "2", "--image", image, "--"];
+        let words = ["--guest-timeout", "1", "--image", image, "--"];
         let given = "qemu-system-x86_64 -machine q35 -cpu max -append hang-masked -kernel";
         let words = words.into_iter().chain(given.split(' ')).chain([runs]);
         let asked = Asked::of(run(words).expect(124));
@@ -175,7 +175,7 @@ fn code_that_differs_elsewhere_puts_a_list_in_doubt() {
         let dumps = dumps.to_str().expect("UTF-8");
         let words = [
             "--guest-timeout",
-            "2",
+            "1",
             "--dump",
             dumps,
             "--image",
@@ -229,7 +229,7 @@ fn no_name_is_that_of_an_image_that_does_not_run() {
         let kernel = kernel(name);
         let [named, runs] = [kernel, built::kernel(other)].map(image);
         let [named, runs] = [&named, &runs].map(|path| path.to_str().expect("UTF-8"));
-        let words = ["--guest-timeout", "2", "--image", named, "--"];
+        let words = ["--guest-timeout", "1", "--image", named, "--"];
         let given = format!("{} -append hang-tasks -kernel {runs}", machine(kernel.arch));
         let asked = Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124));
         assert!(

@@ -59,7 +59,7 @@ fn four_cpus(kernel: Kernel) {
 fn early(kernel: Kernel) {
     let image = image(kernel);
     let image = image.to_str().expect("a path in UTF-8");
-    let ran = run(["--guest-timeout", "5", "--image", image, "hang-early"]);
+    let ran = run(["--guest-timeout", "1", "--image", image, "hang-early"]);
     let asked = Asked::of(ran.expect(124));
     expect_count(&asked, 1);
     let report = &asked.reports[0];

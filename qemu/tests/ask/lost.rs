@@ -22,11 +22,11 @@ kernel_tests! { every_in_long:
     not_started,
 }
 
-/// A kernel that hangs before it can say so, after some seconds of the machine's own time.
+/// A kernel that hangs before it can say so, after a second of the machine's own time.
 fn early(kernel: Kernel, scenario: &str, cpus: &str) -> Asked {
     let image = image(kernel);
     let image = image.to_str().expect("a path in UTF-8");
-    let limit = ["--guest-timeout", "4", "--cpus", cpus];
+    let limit = ["--guest-timeout", "1", "--cpus", cpus];
     Asked::of(run([&limit[..], &["--image", image, scenario]].concat()).expect(124))
 }
 

@@ -25,7 +25,7 @@ fn the_name_of_a_lock_is_no_frame() {
     };
     let name = format!("   0: {entry:#018x} p x");
     let copy = renamed(&kernel, folder.path(), name.as_bytes());
-    let arguments = ["--guest-timeout", "2", "--image"].map(str::as_ref);
+    let arguments = ["--guest-timeout", "1", "--image"].map(str::as_ref);
     let words = [copy.as_os_str(), "hang-tasks".as_ref()];
     let asked = Asked::of(run([&arguments[..], &words[..]].concat()).expect(124));
     let says = format!(

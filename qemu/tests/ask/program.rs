@@ -93,7 +93,7 @@ fn asked(kernel: Kernel, scenario: &str, runs: &str, known: &str) -> Asked {
     let [copy, symbols] = [&copy, &symbols].map(|path| path.to_str().expect("a path in UTF-8"));
     let words = [
         "--guest-timeout",
-        "4",
+        "1",
         "--image",
         copy,
         "--symbols",
@@ -178,7 +178,7 @@ fn two_programs_with_the_same_code_are_both_named(kernel: Kernel) {
     let other = folder.path().join("other");
     fs::copy(&program, &other).expect("it can be copied");
     let copy = corrupt::overwritten(&image(kernel), folder.path(), "user_program", &code);
-    let mut words: Vec<_> = ["--guest-timeout", "4"].map(AsRef::as_ref).into();
+    let mut words: Vec<_> = ["--guest-timeout", "1"].map(AsRef::as_ref).into();
     for (option, path) in [
         ("--image", &copy),
         ("--symbols", &program),

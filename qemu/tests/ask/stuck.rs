@@ -22,14 +22,14 @@ kernel_tests! { every_in_long:
     between_two_tasks,
 }
 
-/// Boots a copy of the kernel that is stuck at the beginning of this function, for some seconds of the machine's own time.
+/// Boots a copy of the kernel that is stuck at the beginning of this function, for a second of the machine's own time.
 #[track_caller]
 pub fn stuck(kernel: Kernel, function: &str, cpus: &str, scenario: &str) -> Asked {
     beginning_with(
         kernel,
         &[function],
         Instruction::Stay,
-        "4",
+        "1",
         [cpus, scenario],
     )
 }

@@ -24,7 +24,7 @@ fn asked(image: &Path, hang: &Hang) -> Asked {
     let path = image.to_str().expect("a path in UTF-8");
     let asked = match hang.name {
         name if EARLY.contains(&name) => {
-            let limit = ["--guest-timeout", "4", "--image", path, name];
+            let limit = ["--guest-timeout", "1", "--image", path, name];
             Asked::of(run(BOARD.iter().chain(&limit)).expect(124))
         }
         "hang-message" => interrupted_on(&BOARD, MESSAGE, image, hang.name, CPUS),
