@@ -213,6 +213,7 @@ impl<'a> Boot<'a> {
                     process: child.0.id(),
                     evidence: watched.evidence(),
                     is_debugged: monitor.has_stub || self.has_stub(),
+                    has_monitor: self.given.is_some_and(Given::has_monitor),
                     has_report: has_failure(&run.serial),
                 };
                 Verdict::of(self.statuses, self.board.processor(), &ended)

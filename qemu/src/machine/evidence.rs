@@ -44,6 +44,10 @@ fn ending(said: &Value) -> Option<Ending> {
         ("SHUTDOWN", Some("guest-reset")) => Some(Ending::Reset),
         ("SHUTDOWN", Some("guest-shutdown")) => Some(Ending::Off),
         ("GUEST_PANICKED" | "GUEST_CRASHLOADED", _) => Some(Ending::Panicked),
+        // QEMU ends at once then, with status 0 and without another event ("WATCHDOG").
+        ("WATCHDOG", _) if said["data"]["action"] == "poweroff" => Some(Ending::FromOutside(
+            "a watchdog, -action watchdog=poweroff".into(),
+        )),
         ("SHUTDOWN", reason) => Some(Ending::FromOutside(reason.unwrap_or_default().into())),
         _ => None,
     }
@@ -86,4 +90,20 @@ pub(super) fn ask_for_writer(_: &UnixStream) -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn writer(_: &UnixStream) -> Option<u32> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_action_of_a_watchdog_that_ends_qemu_is_an_end() {
+        let of = |action| ending(&json!({"event": "WATCHDOG", "data": {"action": action}}));
+        assert!(matches!(of("poweroff"), Some(Ending::FromOutside(_))));
+        for other in ["reset", "shutdown", "pause", "debug", "none", "inject-nmi"] {
+            assert_eq!(of(other), None);
+        }
+    }
 }

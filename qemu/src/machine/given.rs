@@ -15,6 +15,8 @@ pub struct Given {
     has_line: bool,
     /// They have a stub for a debugger.
     has_stub: bool,
+    /// They have a monitor, at which somebody may start a stub later.
+    has_monitor: bool,
 }
 
 impl Given {
@@ -33,6 +35,7 @@ impl Given {
             arguments: Vec::new(),
             has_line: false,
             has_stub: false,
+            has_monitor: false,
         };
         let mut words = words.iter().map(String::as_str);
         let (mut elsewhere, mut has_display) = (None, false);
@@ -56,12 +59,16 @@ impl Given {
                     }
                 },
                 "-monitor" => match words.next() {
-                    Some("stdio") => given.add([option, "none"]),
-                    device => given.add([option, device.unwrap_or_default()]),
+                    Some("stdio" | "none") => given.add([option, "none"]),
+                    device => {
+                        given.has_monitor = true;
+                        given.add([option, device.unwrap_or_default()]);
+                    }
                 },
                 _ => {
                     has_display |= option == "-display";
                     given.has_stub |= matches!(option, "-s" | "-gdb");
+                    given.has_monitor |= matches!(option, "-mon" | "-qmp" | "-qmp-pretty");
                     given.arguments.push(word.to_owned());
                 }
             }
@@ -89,6 +96,11 @@ impl Given {
     /// Whether a debugger can connect to the machine.
     pub(super) const fn has_stub(&self) -> bool {
         self.has_stub
+    }
+
+    /// Whether somebody can type at QEMU's monitor.
+    pub(super) const fn has_monitor(&self) -> bool {
+        self.has_monitor
     }
 
     /// Adds the arguments, which use the character device `serial`.

@@ -1,7 +1,7 @@
 //! The serial line of a machine, in both directions.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitStatus, Stdio};
@@ -130,9 +130,11 @@ fn pass_on(mut machine: UnixStream, sender: &Sender<Event>) {
     const END: u8 = 4;
     let mut buffer = [0; 256];
     let mut input = std::io::stdin().lock();
+    // Only somebody at a terminal presses a key: a file may contain its byte.
+    let has_keys = input.is_terminal();
     while let Ok(length @ 1..) = input.read(&mut buffer) {
         let typed = &buffer[..length];
-        if typed.contains(&LEAVE) {
+        if has_keys && typed.contains(&LEAVE) {
             let _ = sender.send(Event::Left);
             return;
         }

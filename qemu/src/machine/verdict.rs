@@ -54,6 +54,8 @@ pub struct Ended {
     pub evidence: Evidence,
     /// QEMU has a stub for a debugger, whose `kill` ends QEMU with status 0.
     pub is_debugged: bool,
+    /// Somebody can type at QEMU's monitor, and start such a stub there.
+    pub has_monitor: bool,
     /// The serial line contains the begin of a report about a failure.
     pub has_report: bool,
 }
@@ -130,6 +132,11 @@ impl Verdict {
             () if ended.is_debugged => Self::Failed(
                 "QEMU ended with status 0, as a debugger's `kill` ends it: under a debugger this is no verdict".into(),
             ),
+            () if ended.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
+                "QEMU ended with status 0 and without a word of the machine's end, as who types at its monitor can end it: leave \
+                 -monitor, -mon and -qmp out"
+                    .into(),
+            ),
             () if !is_off => Self::no_verdict(0, statuses),
             () if statuses.panicked == 0 => Self::Panicked,
             () if !is_success => Self::Failed(
@@ -173,6 +180,7 @@ mod tests {
             process: QEMU,
             evidence,
             is_debugged: false,
+            has_monitor: false,
             has_report: false,
         }
     }
@@ -299,6 +307,22 @@ mod tests {
             ..ended(33, ran(None))
         };
         assert_eq!(usual(Processor::Aarch64, &debugged), Verdict::Success);
+    }
+
+    /// A stub that was started there leaves no other trace.
+    #[test]
+    fn status_0_without_an_event_is_no_verdict_beside_a_monitor() {
+        let of = |code, ending| {
+            let typed = Ended {
+                has_monitor: true,
+                ..ended(code, ran(ending))
+            };
+            usual(Processor::Aarch64, &typed)
+        };
+        let words = failed(of(0, None));
+        assert!(words.contains("-monitor"), "{words}");
+        assert_eq!(of(0, Some(Ending::Off)), Verdict::Success);
+        assert_eq!(of(33, None), Verdict::Success);
     }
 
     #[test]
