@@ -1,14 +1,13 @@
 //! Who has called whom on a CPU, as addresses, for whoever counts them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
-use unwind::sframe::Damage;
 use unwind::{End, Range, Stacks};
 
 use super::begin::{Begin, frames};
-use super::compared::InMemory;
 use super::image::Image;
 use super::memory::Memory;
 use crate::machine::Stopped;
@@ -20,8 +19,10 @@ pub struct Callers {
     image: Image,
     /// The tables contain checksums of the code.
     has_checksums: bool,
-    /// What the comparison of the code with memory has found, as soon as the code is mapped.
-    in_memory: OnceLock<InMemory>,
+    /// The sections of code that were compared with memory: once, because a comparison is too long for each sample.
+    compared: Mutex<BTreeSet<usize>>,
+    /// Why no stack is complete.
+    doubt: OnceLock<String>,
 }
 
 /// What a CPU was doing.
@@ -45,28 +46,42 @@ impl Callers {
         Ok(Self {
             has_checksums: image.has_code_checksums(),
             image,
-            in_memory: OnceLock::new(),
+            compared: Mutex::default(),
+            doubt: OnceLock::new(),
         })
     }
 
     /// What is wrong with all stacks, as text; `None`: nothing is known to be.
     #[must_use]
-    pub fn doubt(&self) -> Option<String> {
-        match self.in_memory.get()? {
-            InMemory::Changed(start) => Some(Damage::Code { start: *start }.to_string()),
-            InMemory::Another => Some("the image is not in memory".to_owned()),
-            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => None,
-        }
+    pub fn doubt(&self) -> Option<&str> {
+        self.doubt.get().map(String::as_str)
     }
 
-    /// Compares the code with memory, unless that is done: once, because it is too long for each sample.
-    fn compare(&self, stopped: &mut Stopped<'_>, cpu: usize) {
-        if self.has_checksums && self.in_memory.get().is_none() {
-            let found = self.image.in_memory_of(stopped, cpu);
-            if found != InMemory::NotCompared {
-                let _ = self.in_memory.set(found);
-            }
+    /// Whether the code at these addresses is the code that was linked. Without checksums there is nothing to compare it with.
+    fn is_linked(&self, frames: &[u64], stopped: &mut Stopped<'_>, cpu: usize) -> bool {
+        if !self.has_checksums {
+            return true;
         }
+        let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        for pc in frames {
+            let Some(section) = self.image.section_at(*pc) else {
+                continue;
+            };
+            if compared.contains(&section) {
+                continue;
+            }
+            if self.image.is_build_in_memory(stopped, cpu) == Some(false) {
+                let _ = self.doubt.set("the image is not in memory".to_owned());
+            }
+            match self.image.section_in_memory(section, stopped, cpu) {
+                // It may be mapped later.
+                None => return false,
+                Some(Err(damage)) => _ = self.doubt.set(damage.to_string()),
+                Some(Ok(())) => {}
+            }
+            compared.insert(section);
+        }
+        self.doubt.get().is_none()
     }
 
     /// Whether the image has code there.
@@ -87,7 +102,6 @@ impl Callers {
             is_complete: false,
         };
         if state.level == Level::Kernel && self.is_code(state.pc) {
-            self.compare(stopped, cpu);
             let memory = Memory::new(stopped, cpu);
             let ranges = self.image.ranges(cpu, state.sp);
             let (frames, end) = match state.registers {
@@ -99,7 +113,7 @@ impl Callers {
             let begins =
                 stack.frames.len() == 1 && self.image.rows().say_that_has_no_caller(state.pc);
             let is_whole = begins || end.is_some_and(|end| end.is_complete());
-            stack.is_complete = is_whole && self.doubt().is_none();
+            stack.is_complete = is_whole && self.is_linked(&stack.frames, stopped, cpu);
         }
         Ok(stack)
     }

@@ -1,6 +1,6 @@
 //! Whether an image is what a machine has in its memory: all of its code is compared, not only where a CPU is, and its build id.
 
-use unwind::sframe::{Damage, Verified};
+use unwind::sframe::Damage;
 
 use crate::machine::{PIECE, Source};
 
@@ -14,6 +14,14 @@ pub(super) enum InMemory {
     NotCompared,
     /// The code in memory is the code that was linked, by the checksums in the image's tables.
     Same,
+    /// The same of all code that could be read. That from this address on could not, and is most of the code, or the small part that a kernel
+    /// does not map after its start.
+    Partly {
+        /// The first address.
+        unread: u64,
+        /// It is most of the code.
+        is_most: bool,
+    },
     /// Of the code that was linked, the range from this address on differs.
     Changed(u64),
     /// Another image is there.
@@ -21,42 +29,43 @@ pub(super) enum InMemory {
 }
 
 /// Bytes of an image, and their address.
-type Part = (Vec<u8>, u64);
+pub(super) type Part = (Vec<u8>, u64);
 
 /// Compares an image's code and build id with memory as this CPU sees it. `verify` compares code with the checksums in the image's tables, if
-/// it has any.
+/// it has any, and returns whether there are some.
 pub(super) fn in_memory(
     (code, build): (&[Part], Option<&Part>),
-    verify: impl Fn(&[u8], u64) -> Option<Result<Verified, Damage>>,
+    verify: impl Fn(&[u8], u64) -> Option<Result<bool, Damage>>,
     source: &mut dyn Source,
     cpu: usize,
 ) -> InMemory {
     if !source.has_own_code() {
         return InMemory::NotCompared;
     }
-    let (mut is_same, mut changed) = (false, None);
-    let (mut equal, mut all) = (0, 0);
-    for (code, address) in code {
+    let (mut is_same, mut changed, mut unread) = (false, None, None);
+    let (mut equal, mut all, mut without) = (0, 0, 0);
+    for part in code {
         // Code for the start of a machine may not be mapped any more.
-        let Some(found) = bytes(source, cpu, *address, code.len()) else {
+        let Some(found) = bytes(source, cpu, part.1, part.0.len()) else {
+            unread = unread.or(Some(part.1));
+            without += part.0.len();
             continue;
         };
-        let pairs = found.iter().zip(code);
+        let pairs = found.iter().zip(&part.0);
         equal += pairs.filter(|(one, other)| one == other).count();
-        all += code.len();
-        match verify(&found, *address) {
+        all += part.0.len();
+        match verify(&found, part.1) {
             Some(Err(Damage::Code { start })) => changed = changed.or(Some(start)),
-            Some(Ok(verified)) => is_same |= verified.code,
+            Some(Ok(has_checksums)) => is_same |= has_checksums,
             Some(Err(_)) | None => {}
         }
     }
-    let has_build = build.and_then(|(id, address)| {
-        let found = bytes(source, cpu, *address, id.len())?;
-        Some(found == *id)
-    });
-    match (changed, has_build) {
-        (None, _) if is_same => InMemory::Same,
+    match (changed, is_build(build, source, cpu)) {
         (_, Some(false)) => InMemory::Another,
+        (None, _) if is_same => unread.map_or(InMemory::Same, |unread| InMemory::Partly {
+            unread,
+            is_most: without > all,
+        }),
         // Without a build id: nearly nothing of it is there. Code that changes itself changes little.
         (_, None) if equal < all / 2 => InMemory::Another,
         (Some(start), _) => InMemory::Changed(start),
@@ -64,8 +73,20 @@ pub(super) fn in_memory(
     }
 }
 
+/// Whether the build id of an image is in memory; `None` if it is not known.
+pub(super) fn is_build(build: Option<&Part>, source: &mut dyn Source, cpu: usize) -> Option<bool> {
+    let (id, address) = build?;
+    let found = bytes(source, cpu, *address, id.len())?;
+    Some(found == *id)
+}
+
 /// The bytes from this address on. None if not all of them are known.
-fn bytes(source: &mut dyn Source, cpu: usize, start: u64, size: usize) -> Option<Vec<u8>> {
+pub(super) fn bytes(
+    source: &mut dyn Source,
+    cpu: usize,
+    start: u64,
+    size: usize,
+) -> Option<Vec<u8>> {
     let mut found = Vec::with_capacity(size);
     while found.len() < size {
         let at = start.wrapping_add(found.len() as u64);
@@ -78,4 +99,61 @@ fn bytes(source: &mut dyn Source, cpu: usize, start: u64, size: usize) -> Option
         found.extend_from_slice(&piece[from..from + count]);
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Result, bail};
+
+    use super::*;
+    use crate::stub::State;
+
+    /// A memory in which some pages are.
+    #[derive(Debug)]
+    struct Pages(Vec<(u64, u8)>);
+
+    impl Source for Pages {
+        fn cpus(&mut self) -> Result<Vec<bool>> {
+            Ok(vec![false])
+        }
+
+        fn state(&mut self, _: usize) -> Result<State> {
+            bail!("nobody asks")
+        }
+
+        fn piece(&mut self, _: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+            let mut pages = self.0.iter();
+            let (_, byte) = pages.find(|(page, _)| *page == address & !(PIECE - 1))?;
+            Some(Box::new([*byte; PIECE as usize]))
+        }
+    }
+
+    const BOOT: u64 = 0x10_0000;
+    const TEXT: u64 = 0x20_0000;
+    const BUILD: u64 = 0x30_0000;
+
+    /// Compares an image of a small and a large section, both of bytes 1, and a build id of bytes 2.
+    fn compared(pages: &[(u64, u8)]) -> InMemory {
+        let code = [(vec![1; 16], BOOT), (vec![1; PIECE as usize], TEXT)];
+        let build = (vec![2; 20], BUILD);
+        let verify = |bytes: &[u8], start| {
+            let is_same = bytes.iter().all(|byte| *byte == 1);
+            Some(is_same.then_some(true).ok_or(Damage::Code { start }))
+        };
+        in_memory((&code, Some(&build)), verify, &mut Pages(pages.to_vec()), 0)
+    }
+
+    #[test]
+    fn all_code_and_the_build_id_must_be_there() {
+        let (boot, text, build) = ((BOOT, 1), (TEXT, 1), (BUILD, 2));
+        assert_eq!(compared(&[boot, text, build]), InMemory::Same);
+        assert_eq!(compared(&[boot, text]), InMemory::Same);
+        assert_eq!(compared(&[boot, text, (BUILD, 3)]), InMemory::Another);
+        assert_eq!(compared(&[boot, (TEXT, 3), build]), InMemory::Changed(TEXT));
+        assert_eq!(compared(&[build]), InMemory::NotCompared);
+        let partly = |unread, is_most| InMemory::Partly { unread, is_most };
+        assert_eq!(compared(&[text, build]), partly(BOOT, false));
+        assert_eq!(compared(&[boot, build]), partly(TEXT, true));
+        assert_eq!(compared(&[boot, (BUILD, 3)]), InMemory::Another);
+    }
 }

@@ -9,7 +9,7 @@ use object::{File, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKin
 use unwind::sframe::Damage;
 use unwind::{Code, CodeReader, FunctionAt, Range, RegisterSet, SavedRegister, Unwinder};
 
-use super::compared::{InMemory, in_memory};
+use super::compared::{InMemory, bytes, in_memory, is_build};
 use super::memory::Memory;
 use super::tables::{Rows, Tables};
 use crate::decode::MOVED;
@@ -94,7 +94,7 @@ impl Image {
     }
 
     /// The same, compared with the memory of a machine: where another image is, nothing that this one declares is there.
-    pub(super) fn compared(mut self, source: &mut dyn Source, states: &[Result<State>]) -> Self {
+    pub(super) fn compared(self, source: &mut dyn Source, states: &[Result<State>]) -> Self {
         let mut kernel = states.iter();
         let is_in_it = |state: &Result<State>| {
             let state = state.as_ref().ok();
@@ -102,7 +102,16 @@ impl Image {
         };
         // Its page tables have the image.
         let cpu = kernel.position(is_in_it).unwrap_or(0);
-        self.in_memory = self.in_memory_of(source, cpu);
+        self.compared_on(source, cpu)
+    }
+
+    /// The same, with memory as this CPU sees it.
+    pub(super) fn compared_on(mut self, source: &mut dyn Source, cpu: usize) -> Self {
+        let verify = |code: &[u8], at| {
+            let verified = self.tables.verify_code(code, at)?;
+            Some(verified.map(|verified| verified.code))
+        };
+        self.in_memory = in_memory((&self.code, self.build.as_ref()), verify, source, cpu);
         if self.is_another() {
             self.stacks.clear();
             self.tasks = None;
@@ -110,10 +119,28 @@ impl Image {
         self
     }
 
-    /// What a comparison with memory as this CPU sees it finds.
-    pub(super) fn in_memory_of(&self, source: &mut dyn Source, cpu: usize) -> InMemory {
-        let verify = |code: &[u8], at| self.tables.verify_code(code, at);
-        in_memory((&self.code, self.build.as_ref()), verify, source, cpu)
+    /// Whether another image is in memory, by the build id. `None`: it is not known.
+    pub(super) fn is_build_in_memory(&self, source: &mut dyn Source, cpu: usize) -> Option<bool> {
+        is_build(self.build.as_ref(), source, cpu)
+    }
+
+    /// The number of the section of code with this address.
+    pub(super) fn section_at(&self, pc: u64) -> Option<usize> {
+        let mut sections = self.code.iter();
+        sections.position(|(code, start)| pc.wrapping_sub(*start) < code.len() as u64)
+    }
+
+    /// Compares a section of code with memory, by the checksums. `None`: it cannot be read.
+    pub(super) fn section_in_memory(
+        &self,
+        section: usize,
+        source: &mut dyn Source,
+        cpu: usize,
+    ) -> Option<Result<(), Damage>> {
+        let (code, start) = self.code.get(section)?;
+        let found = bytes(source, cpu, *start, code.len())?;
+        let verified = self.tables.verify_code(&found, *start)?;
+        Some(verified.map(drop))
     }
 
     /// Whether its tables contain checksums of its code.
@@ -131,16 +158,24 @@ impl Image {
         self.in_memory == InMemory::Another
     }
 
-    /// Whether all of its code that could be read is what was linked.
+    /// Whether all of its code is what was linked.
     pub(super) fn is_verified(&self) -> bool {
         self.in_memory == InMemory::Same
+    }
+
+    /// Whether all of its code that could be read is what was linked, and some could be.
+    pub(super) fn fits(&self) -> bool {
+        self.is_verified() || matches!(self.in_memory, InMemory::Partly { .. })
     }
 
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
         let rows = self.tables.rows();
         match self.in_memory {
-            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => rows,
+            InMemory::Unknown
+            | InMemory::NotCompared
+            | InMemory::Same
+            | InMemory::Partly { .. } => rows,
             InMemory::Changed(start) => rows.of_changed(start),
             InMemory::Another => rows.of_another(),
         }
@@ -268,7 +303,15 @@ impl fmt::Display for Image {
             InMemory::NotCompared if self.tables.are_verified() => {
                 f.write_str(", code not compared")?
             }
-            InMemory::Unknown | InMemory::NotCompared | InMemory::Same => {}
+            // In the words of a kernel.
+            InMemory::Partly {
+                unread,
+                is_most: true,
+            } => write!(f, ", code at {unread:#x} cannot be read")?,
+            InMemory::Unknown
+            | InMemory::NotCompared
+            | InMemory::Same
+            | InMemory::Partly { .. } => {}
             InMemory::Changed(start) => write!(f, ", {}", Damage::Code { start })?,
             InMemory::Another => return f.write_str(", the image is not in memory"),
         }

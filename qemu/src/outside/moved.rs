@@ -34,7 +34,7 @@ pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<
         [(first, _), ref others @ ..] if others.iter().all(|(by, _)| *by == first) => first,
         _ => chosen(&distances, |by, cpu| {
             let cpu = &states[cpu..=cpu];
-            image.moved(by).compared(source, cpu).is_verified()
+            image.moved(by).compared(source, cpu).fits()
         }),
     }
 }

@@ -14,6 +14,7 @@ use super::moved;
 use super::told::Told;
 use super::walk::SHOWN;
 use crate::decode::Symbolizer;
+use crate::machine::Source;
 use crate::stub::Registers;
 
 /// An image, with its names.
@@ -36,11 +37,12 @@ impl Known {
         })
     }
 
-    /// The image as it lies in memory, if the bytes around this program counter are of its code. That alone tells: programs are
-    /// linked for the same addresses.
-    pub(super) fn running(&self, memory: &Memory<'_>, pc: u64) -> Option<Image> {
-        let by = moved::lies(&self.image, memory, pc)?;
-        Some(self.image.moved(by))
+    /// The image as it lies in memory, if the bytes around this program counter are of its code, and its code is there: programs are linked for
+    /// the same addresses, and many have the same functions.
+    pub(super) fn running(&self, source: &mut dyn Source, cpu: usize, pc: u64) -> Option<Image> {
+        let by = moved::lies(&self.image, &Memory::new(source, cpu), pc)?;
+        let image = self.image.moved(by).compared_on(source, cpu);
+        (!image.is_another()).then_some(image)
     }
 
     /// Says who has called whom in its code, after the words for where that is. The images that are called `others` have the same code there.

@@ -74,19 +74,23 @@ pub(super) fn tell(
 }
 
 /// What the image of the program says whose code this is, if it is known.
-fn in_program<'a>(
-    programs: &'a [Known],
+fn in_program(
+    programs: &[Known],
     source: &mut dyn Source,
     cpu: usize,
     registers: Registers,
     place: &str,
 ) -> Result<Option<String>> {
-    let memory = Memory::new(source, cpu);
-    let fits = |program: &'a Known| Some((program, program.running(&memory, registers.pc())?));
-    let mut fitting = programs.iter().filter_map(fits);
+    let mut fitting = Vec::new();
+    for program in programs {
+        let image = program.running(source, cpu, registers.pc());
+        fitting.extend(image.map(|image| (program, image)));
+    }
+    let mut fitting = fitting.into_iter();
     let Some((program, image)) = fitting.next() else {
         return Ok(None);
     };
+    let memory = Memory::new(source, cpu);
     let others: Vec<_> = fitting.map(|(other, _)| other.name.as_str()).collect();
     let told = program.tell(&image, &memory, registers, place, &others)?;
     Ok(Some(told))

@@ -26,6 +26,7 @@ kernel_tests! { every_in_long:
     another_program_says_nothing,
 }
 kernel_tests! { release:
+    a_program_with_other_code_elsewhere_is_in_doubt,
     two_programs_with_the_same_code_are_both_named,
 }
 
@@ -169,6 +170,17 @@ fn another_program_says_nothing(kernel: Kernel) {
         asked.text
     );
     assert!(asked.reports.is_empty(), "{}", asked.text);
+}
+
+/// Another build of the program has the same code around the program counter.
+fn a_program_with_other_code_elsewhere_is_in_doubt(kernel: Kernel) {
+    let [runs, known] = ["1", "2"].map(|byte| {
+        let stays = stays(kernel.arch);
+        format!("{stays}\n .fill 128, 1, 0\n .fill 16, 1, {byte}")
+    });
+    let asked = asked(kernel, "user-call", &runs, &known);
+    let says = ": program, tables verified, the code at 0x0000000000400000 is not the code that was linked, ";
+    assert!(asked.text.contains(says), "{}", asked.text);
 }
 
 /// Of two images with the same code, nothing shows which one runs: both are named.
