@@ -163,7 +163,8 @@ impl<'a> Lines<'a> {
     /// Decodes a frame of a report.
     fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Decoded> {
         if !self.is_foreign() || self.any_build {
-            self.moved.learn(frame, self.symbolizer);
+            let is_of_image = self.build == Build::Same;
+            self.moved.learn(frame, self.symbolizer, is_of_image);
         }
         self.printed.clear();
         let exact = frame.letter == 'p';
@@ -253,10 +254,14 @@ impl<'a> Lines<'a> {
     }
 
     fn named(&mut self, named: &Named<'_>) -> io::Result<Decoded> {
-        let function = self.symbolizer.find(named.name, named.size);
-        let Some(address) = function.and_then(|f| f.start.checked_add(named.offset)) else {
+        let Some(function) = self.symbolizer.find(named.name, named.size) else {
             return Ok(Decoded::Same);
         };
+        let address = function.start.saturating_add(named.offset);
+        let place = address.saturating_sub(u64::from(!named.exact));
+        if self.symbolizer.answer(place).function.as_ref() != Some(&function) {
+            return Ok(Decoded::Same);
+        }
         let answer = self.ask(self.at(self.moved.lies_at(address)), named.exact)?;
         let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
         Ok(answer.map_or(Decoded::Same, |answer| {

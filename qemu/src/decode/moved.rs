@@ -5,6 +5,9 @@ use super::symbolizer::Symbolizer;
 use crate::machine::PAGE;
 use crate::report::Frame;
 
+/// The least distance of a kernel that moves although it is linked for one address, in bytes.
+const LARGE_PAGE: u64 = 2 << 20;
+
 /// Distances in bytes, modulo 2^64.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moved {
@@ -41,8 +44,8 @@ impl Moved {
         }
     }
 
-    /// Learns from a frame that the device has named: of a function that is only once in the image.
-    pub fn learn(&mut self, frame: &Frame<'_>, symbolizer: &Symbolizer) {
+    /// Learns from a frame that the device has named: of a function that is only once in the image. `is_of_image`: its build id is the image's.
+    pub fn learn(&mut self, frame: &Frame<'_>, symbolizer: &Symbolizer, is_of_image: bool) {
         let function = frame.named.as_ref().and_then(|named| {
             let function = symbolizer.find(named.source.name, named.size)?;
             // Another size is a sign of another build.
@@ -51,8 +54,12 @@ impl Moved {
         });
         if let Some(linked) = function {
             let by = frame.address.wrapping_sub(linked);
-            // No loader moves an image by less than a page.
-            if by.is_multiple_of(PAGE) {
+            // No loader moves an image by less than a page. A few pages in an image that does not move are the sign of another build.
+            let least = match is_of_image || symbolizer.is_movable() {
+                true => PAGE,
+                false => LARGE_PAGE,
+            };
+            if by.is_multiple_of(least) {
                 self.by = by;
             }
         }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail};
 use linker::image::build_id;
 use linker::symbols::{DebugLookup, Symbols, printable, short};
-use object::{CompressionFormat, Object, ObjectSection, SectionKind};
+use object::{CompressionFormat, Object, ObjectKind, ObjectSection, SectionKind};
 
 use unwind::symbols::are_of_one_function;
 use unwind::symbols::format::BUILD_ID_MAX;
@@ -23,6 +23,8 @@ pub struct Symbolizer {
     names: OnceLock<HashMap<String, Vec<usize>>>,
     /// Address ranges of code.
     code: Vec<(u64, u64)>,
+    /// The image can be loaded anywhere.
+    is_movable: bool,
     build_id: Option<String>,
     /// The table of its log messages.
     words: Option<Words>,
@@ -103,6 +105,7 @@ impl Symbolizer {
                     (start, start.saturating_add(section.size()))
                 })
                 .collect(),
+            is_movable: file.kind() == ObjectKind::Dynamic,
             words: Words::of(&data).with_context(|| format!("image {shown}"))?,
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         })
@@ -112,6 +115,12 @@ impl Symbolizer {
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.build_id.as_deref()
+    }
+
+    /// Whether the image can be loaded at any page. Others, such as Linux with KASLR, move by large pages if at all.
+    #[must_use]
+    pub const fn is_movable(&self) -> bool {
+        self.is_movable
     }
 
     /// The table of the image's log messages, if it has one.
@@ -133,14 +142,7 @@ impl Symbolizer {
     pub fn find(&self, name: &str, size: u64) -> Option<Function> {
         let symbols = &self.symbols.0;
         let named = self.names.get_or_init(|| self.names()).get(name)?;
-        let fits = |at: &&usize| {
-            symbols.get(**at).is_some_and(|symbol| {
-                let next = symbols.get(*at + 1);
-                let room = next.map(|next| next.start.saturating_sub(symbol.start));
-                [0, symbol.size].contains(&size) || !symbol.is_sized || room == Some(size)
-            })
-        };
-        let mut fitting = named.iter().filter(fits);
+        let mut fitting = named.iter().filter(|at| self.has_size(**at, size));
         let found = fitting.next()?;
         // Several have the same name and size.
         let is_only = fitting.next().is_none();
@@ -161,8 +163,8 @@ impl Symbolizer {
         let start = address.wrapping_sub(offset);
         let symbols = &self.symbols.0;
         let here = symbols.binary_search_by_key(&start, |symbol| symbol.start);
-        let here = here.ok().map(|at| &symbols[at]);
-        let here = here.filter(|one| [0, one.size].contains(&size) || !one.is_sized);
+        let here = here.ok().filter(|at| self.has_size(*at, size));
+        let here = here.map(|at| &symbols[at]);
         // The device may leave out generic arguments, and which piece of a function it is.
         let name = short(name);
         let is_named = |other: &str| are_of_one_function(name.bytes(), short(other).bytes());
@@ -173,6 +175,16 @@ impl Symbolizer {
                 is_source || is_named(&demangled(&one.name)) || is_named(&one.name)
             }),
         }
+    }
+
+    /// Whether a device may have this size, in bytes, for the symbol with this number; 0: it has none.
+    fn has_size(&self, at: usize, size: u64) -> bool {
+        let symbols = &self.symbols.0;
+        symbols.get(at).is_some_and(|symbol| {
+            let next = symbols.get(at + 1);
+            let room = next.map(|next| next.start.saturating_sub(symbol.start));
+            [0, symbol.size].contains(&size) || room == Some(size)
+        })
     }
 
     fn names(&self) -> HashMap<String, Vec<usize>> {
@@ -255,9 +267,17 @@ fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// A demangled name, without its hash, as a report has it: what acts is escaped.
+/// A demangled name, without its hash, as a report has it: what acts is escaped. Only a name with the prefix of mangled names is one: `f` and
+/// `i`, functions of C, would be read as the types `float` and `int`.
 fn demangled(symbol: &str) -> String {
-    printable(&addr2line::demangle_auto(symbol.into(), None)).into_owned()
+    let is_mangled = ["_Z", "__Z", "_R"]
+        .iter()
+        .any(|prefix| symbol.starts_with(prefix));
+    let name = match is_mangled {
+        true => addr2line::demangle_auto(symbol.into(), None),
+        false => symbol.into(),
+    };
+    printable(&name).into_owned()
 }
 
 #[cfg(test)]

@@ -127,3 +127,74 @@ fn lines_of_another_function_are_left_out() {
         lines(&[("leaf", None)])
     );
 }
+
+/// `f`, `i` and `v` are names of types in mangled names.
+#[test]
+fn names_of_c_are_no_mangled_types() {
+    for switch in ["-g0", "-g"] {
+        let folder = Folder::new();
+        let names = ["f", "i", "v", "Pv", "leaf"];
+        let source = names.map(|name| format!("int {name}(int *p) {{ return *p * 3; }}\n"));
+        fs::write(folder.path("source.c"), source.concat()).expect("a file");
+        folder.compile(&["-c", switch]);
+        folder.link("source.o");
+        let symbolizer = folder.symbolizer();
+        for name in names {
+            assert_eq!(at(&symbolizer, name, 0)[0].0, name);
+        }
+    }
+}
+
+/// Code of assembly without a size ends where the next function starts.
+#[test]
+fn a_name_with_another_size_is_of_another_build() {
+    let folder = Folder::new();
+    let source = ".globl leaf, other\nleaf: .fill 64, 1, 0x90\nother: .fill 128, 1, 0x90\n";
+    fs::write(folder.path("source.s"), source).expect("a file");
+    folder.link("source.s");
+    let symbolizer = folder.symbolizer();
+    for size in [0, 64] {
+        assert!(symbolizer.find("leaf", size).is_some(), "{size}");
+    }
+    assert!(symbolizer.find("leaf", 0xa0).is_none());
+    // An offset behind the function leads to another one.
+    let decoded = |log: &str| {
+        let mut out = Vec::new();
+        let style = crate::decode::Style::plain();
+        let mut decoder = crate::decode::Decoder::new(&symbolizer, style, &mut out);
+        decoder.add(log.as_bytes()).expect("it is written");
+        decoder.finish().expect("it is written");
+        String::from_utf8(out).expect("it is text")
+    };
+    for log in ["  leaf+0x60/0xa0\n", "  leaf+0x60/0x40\n", "  leaf+0x60\n"] {
+        assert_eq!(decoded(log), log);
+    }
+}
+
+/// Another build of an image that cannot move lies a page higher.
+#[test]
+fn an_image_that_is_linked_for_one_address_moves_by_no_page() {
+    let folder = Folder::new();
+    folder.compile(&["-c", "-g"]);
+    folder.link("source.o");
+    let symbolizer = folder.symbolizer();
+    let leaf = symbolizer.find("leaf", 0).expect("a function");
+    for (distance, is_of_image, is_moved) in [
+        (0x1000, false, false),
+        (0x1000, true, true),
+        (0x40_0000, false, true),
+    ] {
+        let address = leaf.start + distance;
+        let log = format!("   0: {address:#018x} p leaf+0x0/{:#x}", leaf.size);
+        let mut moved = crate::decode::moved::Moved::by(0);
+        let Some((_, crate::report::Line::Frame(frame))) = crate::report::Line::parse(&log) else {
+            panic!("no frame: {log}");
+        };
+        moved.learn(&frame, &symbolizer, is_of_image);
+        assert_eq!(
+            moved.linked(address) == leaf.start,
+            is_moved,
+            "{distance:#x}"
+        );
+    }
+}
