@@ -283,21 +283,20 @@ impl Claims<'_> {
                     continue;
                 }
                 is_in_gap = true;
-                // A trap right behind a call that does not return marks its end.
-                if node.flow == Flow::Trap
-                    && last.is_some_and(|(_, last, returns)| {
-                        is_call(last.flow) && !returns && last.next == number
-                    })
-                {
+                let mut from = open.clone();
+                let mut is_after_call = false;
+                if let Some((last, before, returns)) = last {
+                    let is_ended = is_call(before.flow) && !returns;
+                    is_after_call = is_ended && before.next == number;
+                    if is_ended || before.flow == Flow::Trap {
+                        from.push((last, Edge::Behind));
+                    }
+                }
+                // A trap marks the end of the code before it.
+                if node.flow == Flow::Trap && (from.is_empty() || is_after_call) {
                     is_in_gap = false;
                     self.graph.nodes[number as usize].is_padding = true;
                     continue;
-                }
-                let mut from = open.clone();
-                if let Some((last, node, returns)) = last
-                    && (node.flow == Flow::Trap || is_call(node.flow) && !returns)
-                {
-                    from.push((last, Edge::Behind));
                 }
                 if from.is_empty() {
                     let cause = Cause::new(Why::NoWay, number);

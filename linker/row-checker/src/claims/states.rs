@@ -170,11 +170,6 @@ impl Claims<'_> {
             let is_dropped = match edge {
                 Edge::Table => leaves,
                 Edge::Anywhere => !self.is_head[to as usize] || self.leaves_as_called(&state),
-                // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
-                Edge::Resumed => {
-                    let pointers = [stack_pointer, self.convention.frame_pointer];
-                    !node.is_padding && pointers.iter().all(|one| !state.get(*one).is_known())
-                }
                 _ => false,
             };
             if to == OUT || is_dropped {

@@ -202,3 +202,33 @@ fn trap_rows_do_not_count_from_a_saved_stack_pointer() {
          pop %rbp | (sp+40) ra=(sp+16); not (sp+40) ra=c-32; not (sp+40) ra=(sp+16) fp=c-48\n pop %rax\n iretq | (sp+24) ra=(sp+0)\n end",
     );
 }
+
+/// A handler may resume behind a trap also where neither the stack pointer nor the frame pointer is known.
+#[test]
+fn traps_with_an_unknown_stack_may_resume() {
+    let rest = "fn setup\n ret\n end\n fn other\n call work\n ret\n end";
+    for (trap, row) in [
+        ("ud2", "not sp+8"),
+        ("nop", "not sp+8"),
+        ("3: jmp 3b", "sp+8; not sp+16"),
+        // Nothing leads to the trap.
+        ("3: jmp 3b\n ud2", "sp+8; not sp+16"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn _start bare\n call setup\n {trap}\n work:\n rows\n push %rbx | {row}\n pop %rbx\n ret\n {rest}"
+            ),
+        );
+    }
+    judge(
+        X86,
+        "fn f\n push %rbx\n push %rbp\n mov %rsp, %rbx\n mov %rdi, %rbp\n test %rdi, %rdi\n jz 1f\n sub %rdi, %rsp\n ud2\n\
+         1: nop | not sp+24\n lea (%rbx), %rsp | not sp+24; r3+24 fp=c-24\n pop %rbp | sp+24 fp=c-24\n pop %rbx\n ret | sp+8\n end",
+    );
+    judge(
+        A64,
+        "fn _start bare\n bl setup\n brk #0x800\n work:\n rows\n stp x29, x30, [sp, #-16]! | not sp+0\n bl setup | not sp+16 ra=c-8\n\
+         ldp x29, x30, [sp], #16\n ret\n fn setup\n ret\n end\n fn other\n stp x29, x30, [sp, #-16]!\n bl work\n ldp x29, x30, [sp], #16\n ret\n end",
+    );
+}
