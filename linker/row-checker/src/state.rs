@@ -131,6 +131,16 @@ impl State {
         }
     }
 
+    /// Makes all words and addresses of the stack unknown.
+    pub fn leave_stack(&mut self, cause: Cause) {
+        self.slots.clear();
+        for value in &mut self.registers {
+            if matches!(value, Value::Cfa(_)) {
+                *value = Value::Unknown(cause);
+            }
+        }
+    }
+
     /// Makes the words of the stack below an offset from the frame address unknown.
     pub fn forget_below(&mut self, offset: i32, cause: Cause) {
         for (at, value) in &mut self.slots {

@@ -1,16 +1,27 @@
 //! What functions break of the calling convention: the stack pointer, the return address, and the registers that a callee keeps.
 //!
-//! At each way out these are compared with the entry. What is seen to be broken, on any way, is not relied on behind calls. What is only
-//! not known is taken as kept.
+//! At each way out these are compared with the entry. What is seen to be broken, or has different values by ways, is not relied on behind
+//! calls. What is not followed is taken as kept.
 
 use super::Claims;
 use crate::graph::{Edge, OUT};
-use crate::instruction::{Flow, Register};
+use crate::instruction::Flow;
 use crate::state::{Kind, State};
 use crate::value::{RETURN, Value, Why};
 
 /// The stack pointer or the return address is broken: all is.
 pub const ALL: u64 = u64::MAX;
+
+/// How control leaves a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It returns.
+    Return,
+    /// It returns under a condition.
+    ConditionalReturn,
+    /// It jumps.
+    Jump,
+}
 
 impl Claims<'_> {
     pub(super) fn is_linkage(&self, at: u64) -> bool {
@@ -44,15 +55,16 @@ impl Claims<'_> {
         }
     }
 
-    /// What a way out with this state breaks. It is a return, or a jump.
-    pub(super) fn broken(&self, state: &State, is_return: bool) -> u64 {
-        if state.kind.is_trap() || state.kind == Kind::Outermost || self.is_switched(state) {
+    /// What a way out with this state breaks.
+    pub(super) fn broken(&self, state: &State, way: Way) -> u64 {
+        if state.kind.is_trap() || state.kind == Kind::Outermost {
             return 0;
         }
         let is_broken = |value: Value, right: Value| match value {
             Value::Unknown(cause) => matches!(
                 cause.why(),
                 Why::Entered
+                    | Why::Ways
                     | Why::Written
                     | Why::Moved
                     | Why::Stored
@@ -62,8 +74,13 @@ impl Claims<'_> {
             ),
             value => value != right,
         };
+        let lost = self.lost_registers(state, &is_broken);
+        if self.is_switched(state) {
+            return lost | self.switched();
+        }
         let target = state.get(self.convention.lost);
-        if !is_return && matches!(target, Value::Unknown(cause) if cause.why() == Why::Moved) {
+        if way == Way::Jump && matches!(target, Value::Unknown(cause) if cause.why() == Why::Moved)
+        {
             return ALL;
         }
         let stack_pointer = state.get(self.convention.stack_pointer);
@@ -72,7 +89,7 @@ impl Claims<'_> {
         let is_pushed = pushed > 0 && stack_pointer == Value::Cfa(-pushed);
         let is_back = state.get(self.convention.return_address) == Value::Entry(RETURN);
         let is_back = is_back && self.convention.link.is_none();
-        let is_return = is_back || is_return && !is_pushed;
+        let is_return = is_back || way != Way::Jump && !is_pushed;
         let (top, address) = match (is_return, self.convention.link) {
             (true, _) => (0, state.get(self.convention.return_address)),
             (false, Some(link)) => (0, state.get(link)),
@@ -86,17 +103,27 @@ impl Claims<'_> {
                 (-pushed, state.load(Value::Cfa(-pushed), cause))
             }
         };
-        if is_broken(stack_pointer, Value::Cfa(top)) || is_broken(address, Value::Entry(RETURN)) {
+        // Instructions under one condition move the stack pointer and return.
+        let is_passed = way == Way::ConditionalReturn
+            && matches!(stack_pointer, Value::Unknown(cause) if cause.why() == Why::Ways);
+        if !is_passed && is_broken(stack_pointer, Value::Cfa(top))
+            || is_broken(address, Value::Entry(RETURN))
+        {
             return ALL;
         }
-        // Where ways with different values have met, one of them has changed the register.
-        let is_lost = |register: Register| match state.get(register) {
-            Value::Unknown(cause) if cause.why() == Why::Ways => true,
-            value => is_broken(value, Value::Entry(register)),
-        };
+        lost
+    }
+
+    /// The registers that callees keep and this state has lost: a bit for each.
+    fn lost_registers(&self, state: &State, is_broken: &dyn Fn(Value, Value) -> bool) -> u64 {
         let kept = (0..64).filter(|register| self.convention.keeps(*register));
-        let lost = kept.filter(|register| is_lost(*register));
+        let lost = kept.filter(|register| is_broken(state.get(*register), Value::Entry(*register)));
         lost.fold(0, |all, register| all | 1 << register)
+    }
+
+    /// The bit that says of an instruction that a way out is reached with a loaded stack pointer.
+    pub(super) fn switched(&self) -> u64 {
+        1 << self.convention.stack_pointer
     }
 
     /// What is broken where control leaves its function at the last instruction of the block with a head.
@@ -124,7 +151,8 @@ impl Claims<'_> {
             return 0;
         };
         match node.flow {
-            Flow::Return => self.broken(&behind, true),
+            Flow::Return if node.is_conditional => self.broken(&behind, Way::ConditionalReturn),
+            Flow::Return => self.broken(&behind, Way::Return),
             Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
             Flow::IndirectJump if self.is_linkage(node.at) => 0,
             Flow::IndirectJump if self.jumps.open.contains(&number) => {
@@ -132,18 +160,19 @@ impl Claims<'_> {
                 let has_table = edges.any(|one| one.1 == Edge::Table);
                 match has_table && !self.leaves_as_called(&behind) {
                     true => 0,
-                    false => self.broken(&behind, false),
+                    false => self.broken(&behind, Way::Jump),
                 }
             }
             _ => 0,
         }
     }
 
-    /// Collects what ways from each instruction break. Returns the heads of blocks with calls of which more is broken now.
+    /// Collects what ways from each instruction break. Returns the heads of blocks whose calls, or way out, break more now.
     pub(super) fn find_breaks(&mut self) -> Vec<u32> {
         let mut breaks = self.breaks.clone();
         let mut work: Vec<u32> = Vec::new();
         let mut call_heads: Vec<(u32, u32)> = Vec::new();
+        let mut heads: Vec<(u32, u32)> = Vec::new();
         let mut astray: Vec<u32> = Vec::new();
         for head in self.heads() {
             let number = self.last(head);
@@ -155,6 +184,7 @@ impl Claims<'_> {
                     astray.push(number);
                 }
             }
+            heads.push((head, number));
             breaks[number as usize] |= broken;
             if breaks[number as usize] != 0 {
                 work.push(number);
@@ -172,10 +202,12 @@ impl Claims<'_> {
             }
         }
         let before = std::mem::replace(&mut self.breaks, breaks);
-        let is_more = |target: u32| {
-            target != OUT && self.breaks[target as usize] & !before[target as usize] != 0
-        };
+        let more = |number: u32| self.breaks[number as usize] & !before[number as usize];
+        let is_more = |target: u32| target != OUT && more(target) != 0;
         let again = call_heads.iter().filter(|(_, target)| is_more(*target));
-        again.map(|(head, _)| *head).collect()
+        let left = heads
+            .iter()
+            .filter(|(_, last)| more(*last) & self.switched() != 0);
+        again.chain(left).map(|(head, _)| *head).collect()
     }
 }

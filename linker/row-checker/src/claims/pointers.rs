@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::breaks::Way;
 use super::{ALL, Claims};
 use crate::state::State;
 
@@ -16,7 +17,7 @@ impl Claims<'_> {
     pub(super) fn leaves(&self, number: u32, state: &State) -> bool {
         self.jumps.by_pointer.contains(&number)
             && self.leaves_as_called(state)
-            && self.broken(state, false) == 0
+            && (self.is_switched(state) || self.broken(state, Way::Jump) == 0)
     }
 
     /// The entries of tables that only jumps which are taken for calls in the last place may read.
@@ -54,7 +55,7 @@ impl Claims<'_> {
                     leaving.push(number);
                 }
             } else if !self.is_linkage(self.graph.node(number).at) {
-                let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
+                let is_lost = state.kind.is_trap() || self.broken(&state, Way::Jump) == ALL;
                 is_anywhere |= is_lost && self.constant_target(number, &state).is_none();
             }
         }

@@ -1,6 +1,7 @@
 //! Switches of stacks: a function loads its stack pointer, and returns with the frame of the loaded stack.
 
 use super::Claims;
+use super::breaks::Way;
 use crate::graph::OUT;
 use crate::instruction::{Flow, Register};
 use crate::state::{Kind, State};
@@ -11,7 +12,8 @@ const LONGEST: usize = 64;
 
 impl Claims<'_> {
     /// Applies an instruction's effects, including a switch of stacks: if the instruction loads the stack pointer, and the code after it
-    /// runs without a branch or call to a return that matches the frame before the load, the loaded stack has the same frame.
+    /// runs without a branch or call to a return that matches the frame before the load, the loaded stack has the same frame. If a way out is
+    /// reached on a loaded stack otherwise, the frame on the stack that was left is none of this code.
     pub(super) fn step(&self, number: u32, state: &mut State) {
         let stack_pointer = self.convention.stack_pointer;
         let before = state.get(stack_pointer);
@@ -28,6 +30,8 @@ impl Claims<'_> {
         resumed.scatter(cause);
         if self.returns_straight(self.graph.node(number).next, resumed.clone()) {
             *state = resumed;
+        } else if self.breaks[number as usize] & self.switched() != 0 {
+            state.leave_stack(Cause::new(Why::NotFollowed, number));
         }
     }
 
@@ -44,7 +48,7 @@ impl Claims<'_> {
             }
             match node.flow {
                 Flow::Next => number = node.next,
-                Flow::Return => return self.broken(&state, true) == 0,
+                Flow::Return => return self.broken(&state, Way::Return) == 0,
                 _ => return false,
             }
         }

@@ -47,13 +47,7 @@ impl State {
         // Trap code changes to another stack: all places count from there now.
         if self.kind.is_trap() && !self.get(stack_pointer).is_known() {
             self.switch(stack_pointer);
-            self.slots.clear();
-            let lost = |value: &mut Value| {
-                if matches!(value, Value::Cfa(_)) {
-                    *value = Value::Unknown(Cause::new(Why::Written, number));
-                }
-            };
-            self.registers.iter_mut().for_each(lost);
+            self.leave_stack(Cause::new(Why::Written, number));
             self.set(stack_pointer, Value::Cfa(0));
         }
         // What lies below the stack pointer is anybody's.
@@ -127,9 +121,10 @@ impl State {
                 shift,
                 subtracts,
             } => {
-                // An address of the stack or of the caller that is moved by an unknown number is none that was loaded.
+                // An address of the stack or of the caller that is moved by an unknown number is none that was loaded; nor is one that
+                // differs by ways.
                 let is_stack = |register| match self.get(register) {
-                    Value::Unknown(cause) if cause.why() == Why::Moved => true,
+                    Value::Unknown(cause) if matches!(cause.why(), Why::Moved | Why::Ways) => true,
                     value => {
                         let is_moved = matches!(value, Value::Cfa(_) | Value::Entry(RETURN));
                         register == convention.stack_pointer || is_moved

@@ -134,9 +134,10 @@ fn calls_bring_the_state_of_a_call() {
         X86,
         "fn f\n push %rbx\n call 3f | sp+16\n pop %rbx | sp+16\n ret | sp+8\n 3: nop | sp+8; not sp+24; not sp+16\n ret | sp+8\n end",
     );
+    // The code behind the pop returns to the caller of `g`.
     judge(
         X86,
-        "fn f\n push %rbx\n 3: nop | not sp+16; not sp+8\n pop %rbx\n ret\n end\n fn g\n call 3b\n ret\n end",
+        "fn f\n push %rbx\n 3: nop | sp+16; not sp+8\n pop %rbx\n ret\n end\n fn g\n call 3b\n ret\n end",
     );
     judge(
         A64,

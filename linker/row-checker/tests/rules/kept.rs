@@ -1,7 +1,7 @@
 //! What callees keep and break on AArch64 and 32-bit ARM. Most callees here begin with a branch, because the checker follows the code of a
 //! callee without branches: see `straight.rs`.
 
-use super::support::Set::{A32, A64, T32};
+use super::support::Set::{A32, A64, T32, X86};
 use super::support::judge;
 
 /// A callee that changes the stack pointer or returns elsewhere: nothing of the stack is known behind its call.
@@ -167,5 +167,45 @@ fn signed_return_addresses_are_followed() {
         A64,
         "fn top\n bl f\n end\n fn f\n stp x29, x30, [sp, #-16]!\n bl callee\n nop | not sp+16 ra=c-8\n ldp x29, x30, [sp], #16\n ret\n end\n\
          fn callee bare\n hint #25\n ret\n end",
+    );
+}
+
+/// A callee that returns elsewhere, or with another stack pointer, on one way.
+#[test]
+fn what_a_callee_breaks_on_one_way_is_not_relied_on() {
+    let probes = "mov %rsp, %r10\n cmp $0x1000, %rax\n jb 2f\n 1: sub $0x1000, %r10\n orl $0, (%r10)\n sub $0x1000, %rax\n cmp $0x1000, %rax\n ja 1b\n 2:";
+    for callee in [
+        "test %edi, %edi\n jnz 1f\n lea other(%rip), %rax\n mov %rax, (%rsp)\n 1: ret",
+        "test %edi, %edi\n jnz 1f\n movq $5, (%rsp)\n 1: ret",
+        // libgcc's ___chkstk
+        &format!(
+            "pop %r11\n {probes} sub %rax, %r10\n mov %rsp, %rax\n mov %r10, %rsp\n push %r11\n ret"
+        ),
+        &format!("pop %r11\n {probes} mov %r10, %rsp\n push %r11\n ret"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbp\n mov %rsp, %rbp\n call callee | sp+16\n nop | not sp+16; not fp+16\n leave\n ret\n end\n\
+                 fn callee bare\n {callee}\n end\n fn other\n ret\n end"
+            ),
+        );
+    }
+    for callee in [
+        "cbz x0, 1f\n adr x30, other\n 1: ret",
+        "mov x9, sp\n cbz x0, 2f\n 1: sub x9, x9, #4096\n str xzr, [x9]\n sub x0, x0, #1\n cbnz x0, 1b\n 2: mov sp, x9\n ret",
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl callee | sp+16 ra=c-8\n nop | not sp+16 ra=c-8; not fp+16 ra=c-8\n\
+                 ldp x29, x30, [sp], #16\n ret\n end\n fn callee bare\n {callee}\n end\n fn other\n ret\n end"
+            ),
+        );
+    }
+    judge(
+        A32,
+        "fn f\n push {r4, lr}\n bl callee | sp+8 ra=c-4\n nop | not sp+8 ra=c-4\n pop {r4, pc}\n end\n\
+         fn callee bare\n cmp r0, #0\n bne 1f\n ldr lr, =other\n 1: bx lr\n .ltorg\n end\n fn other\n bx lr\n end",
     );
 }

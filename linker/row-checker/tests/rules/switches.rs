@@ -152,3 +152,44 @@ fn label_in_a_function_without_a_caller_has_no_caller() {
          fn leaf\n ret | sp+0; not none\n end\n .section .rodata\n .p2align 3\n .quad start",
     );
 }
+
+/// A function that loads its stack pointer and returns there: what counts from the stack that it has left is no frame of it.
+#[test]
+fn frames_of_a_stack_that_is_left_do_not_hold() {
+    let enter =
+        "push %rbp\n mov %rsp, %rbp\n push %rbx\n push %rcx\n mov %rsp, (%rdi) | fp+16 fp=c-16";
+    let task = "fn task\n push %rbp | sp+8\n mov %rsp, %rbp\n call switch | fp+16 fp=c-16\n nop | sp+16\n pop %rbp | sp+16\n ret | sp+8\n end\n fn load\n ret | sp+8\n end";
+    judge(
+        X86,
+        &format!(
+            "fn switch\n {enter}\n mov (%rsi), %rsp | fp+16 fp=c-16\n test %edx, %edx | not fp+16; not sp+32\n jz 1f | not fp+16\n call load | not fp+16\n\
+             1: pop %rcx | not fp+16\n pop %rbx | not fp+16\n pop %rbp | not fp+16\n ret | not sp+8\n end\n {task}"
+        ),
+    );
+    // It comes back to its own stack.
+    judge(
+        X86,
+        &format!(
+            "fn switch\n {enter}\n mov (%rsi), %rsp | fp+16 fp=c-16\n call load | fp+16 fp=c-16; not sp+32\n\
+             lea -16(%rbp), %rsp | fp+16 fp=c-16\n pop %rcx | sp+32 fp=c-16\n pop %rbx\n pop %rbp\n ret | sp+8\n end\n {task}"
+        ),
+    );
+}
+
+/// Registers that a function with a loaded stack pointer has set are lost behind its call.
+#[test]
+fn what_a_switch_of_stacks_breaks_is_not_relied_on() {
+    for (keeps, row) in [
+        ("xor %ebp, %ebp", "sp+16; not sp+16 fp=same"),
+        ("mov %rdx, %rbp", "sp+16; not sp+16 fp=same"),
+        ("xor %eax, %eax", "sp+16 fp=same"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn on_stack bare\n mov %rsp, saved(%rip)\n mov %rsi, %rsp\n {keeps}\n call *%rdi\n mov saved(%rip), %rsp\n ret\n end\n\
+                 fn f\n sub $8, %rsp\n call on_stack\n nop | {row}\n add $8, %rsp\n ret\n end\n .data\n saved: .quad 0"
+            ),
+        );
+    }
+}
