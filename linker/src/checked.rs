@@ -135,6 +135,7 @@ fn program<'data>(
             (Architecture::X86_64, false) => program::ALIGNED,
             _ => 0,
         },
+        is_hosted,
         is_relocatable,
     }
 }

@@ -62,6 +62,8 @@ pub enum Operand {
         /// The lowest bit that they replace.
         at: u8,
     },
+    /// The register with a constant in place of its lowest byte (x86-64).
+    LowByte(Register, u8),
     /// The address of code or data, which the instruction names.
     Address(u64),
     /// The word in memory at a register plus a number of bytes.
@@ -105,8 +107,23 @@ pub enum Effect {
         /// What is written.
         value: Operand,
     },
+    /// Calls the operating system.
+    SystemCall(&'static SystemCalls),
     /// Compares the stack pointer with a register: behind `b.ne` that is not taken both are equal (loops that probe the stack).
     ComparesStackPointer(Register),
+}
+
+/// The calls of an operating system, Linux, that do not continue once on the stack of their caller.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SystemCalls {
+    /// The register with the number of the call.
+    pub number: Register,
+    /// They may continue on another stack, too, without a caller: `clone`, `clone3`.
+    pub on_other_stack: &'static [i32],
+    /// They continue after another process has used the stack below the stack pointer: `vfork`.
+    pub on_used_stack: &'static [i32],
+    /// They never continue: `exit`, `exit_group`.
+    pub last: &'static [i32],
 }
 
 /// A decoded instruction.

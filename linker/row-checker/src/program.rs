@@ -89,6 +89,8 @@ pub struct Program<'data> {
     pub landing_pads: Vec<LandingPad>,
     /// Bytes below the stack pointer that nothing overwrites, or [`ALIGNED`].
     pub red_zone: i32,
+    /// It is a program of an operating system.
+    pub is_hosted: bool,
     /// Constants in code are no addresses: it may be loaded anywhere.
     pub is_relocatable: bool,
 }

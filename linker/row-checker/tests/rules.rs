@@ -31,6 +31,8 @@ mod straight;
 mod support;
 #[path = "rules/switches.rs"]
 mod switches;
+#[path = "rules/system_calls.rs"]
+mod system_calls;
 #[path = "rules/tables.rs"]
 mod tables;
 #[path = "rules/traps.rs"]

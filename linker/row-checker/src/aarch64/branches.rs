@@ -4,10 +4,18 @@ use super::changes::Changes;
 use super::system;
 use super::word::{Word, ZERO, read};
 use super::{ELR_EL1, LR, PC, Register, SP};
-use crate::instruction::{Flow, Instruction, Operand};
+use crate::instruction::{Effect, Flow, Instruction, Operand, SystemCalls};
 
 /// Registers that a call of an operating system, hypervisor or firmware may change: x0 to x18.
 const CHANGED_BY_CALLS: std::ops::RangeInclusive<Register> = 0..=18;
+
+/// Linux: it has no `vfork`.
+static SYSTEM_CALLS: SystemCalls = SystemCalls {
+    number: 8,
+    on_other_stack: &[220, 435],
+    on_used_stack: &[],
+    last: &[93, 94],
+};
 
 /// Returns `udf`.
 pub(super) fn undefined(word: Word) -> Instruction {
@@ -73,6 +81,12 @@ fn exception(word: Word) -> Option<Instruction> {
         return None;
     }
     match (word.bits(21, 3), word.bits(0, 2)) {
+        // svc #0
+        (0, 1) if word.bits(5, 16) == 0 => {
+            let mut call = handled(CHANGED_BY_CALLS);
+            call.effects.push(Effect::SystemCall(&SYSTEM_CALLS));
+            Some(call)
+        }
         // svc, hvc, smc
         (0, 1..) => Some(handled(CHANGED_BY_CALLS)),
         // hlt, by which debuggers and emulators are called, whose result is in x0

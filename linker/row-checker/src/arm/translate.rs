@@ -4,13 +4,20 @@ use arm_instructions::{LR, Op, PC, Register, SP, Source};
 
 use super::block::Condition;
 use super::read::{Read, address, constant};
-use crate::instruction::{Effect, Flow, Instruction, Operand};
+use crate::instruction::{Effect, Flow, Instruction, Operand, SystemCalls};
 use crate::program::{Mode, Program};
 
 /// The number of the condition "not equal".
 const NOT_EQUAL: Condition = Condition::Known(1);
 /// Registers that a call to a supervisor may change: r0 to r3, r12, and the link register if the supervisor runs in the caller's mode.
 const BY_SUPERVISOR: u16 = 0xf | 1 << 12 | 1 << LR;
+/// Linux.
+static SYSTEM_CALLS: SystemCalls = SystemCalls {
+    number: 7,
+    on_other_stack: &[120, 435],
+    on_used_stack: &[190],
+    last: &[1, 248],
+};
 /// Registers of which a mode may have its own, except the stack pointer: r8 to r12, and the link register.
 const OF_MODES: u16 = 0x1f << 8 | 1 << LR;
 
@@ -181,12 +188,24 @@ impl Translation<'_> {
             Op::Supervisor => {
                 self.flow = Flow::Halt;
                 self.store_anywhere(Operand::Unknown);
-                return self.forget(BY_SUPERVISOR);
+                self.forget(BY_SUPERVISOR)?;
+                if self.is_system_call() {
+                    self.effect(Effect::SystemCall(&SYSTEM_CALLS));
+                }
             }
             Op::Trap | Op::Breakpoint => self.flow = Flow::Trap,
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether the instruction is `svc #0`.
+    fn is_system_call(&self) -> bool {
+        let code = self.program.code(self.read.at);
+        code.is_some_and(|code| match self.read.is_thumb {
+            true => code.starts_with(&[0x00, 0xdf]),
+            false => code.starts_with(&[0, 0, 0]) && code.get(3).is_some_and(|top| top & 15 == 15),
+        })
     }
 
     /// Jumps to an address that is not a constant.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::{ALL, Claims, States};
 use crate::graph::{Edge, OUT};
-use crate::instruction::Flow;
+use crate::instruction::{Effect, Flow};
 use crate::state::{Kind, State};
 use crate::value::{Cause, Value, Why};
 
@@ -155,6 +155,7 @@ impl Claims<'_> {
     ) -> Option<(u32, u32)> {
         let node = self.graph.node(number);
         let compared = before.compared;
+        let is_last = self.is_last_call(number, &before);
         let passed = node.is_conditional.then(|| before.clone());
         let mut state = before;
         self.step(number, &mut state);
@@ -168,6 +169,7 @@ impl Claims<'_> {
         let stack_pointer = self.convention.stack_pointer;
         self.successors(number, |to, edge| {
             let is_dropped = match edge {
+                Edge::Next => is_last,
                 Edge::Table => leaves,
                 Edge::Anywhere => !self.is_head[to as usize] || self.leaves_as_called(&state),
                 _ => false,
@@ -209,6 +211,15 @@ impl Claims<'_> {
             arrives(callee, &self.called);
         }
         self.constant_target(number, &state)
+    }
+
+    /// Whether an instruction is a system call that never continues.
+    fn is_last_call(&self, number: u32, state: &State) -> bool {
+        self.program.is_hosted
+            && self.graph.effects(number).iter().any(|effect| {
+                matches!(effect, Effect::SystemCall(calls)
+                    if matches!(state.get(calls.number), Value::Number(called) if calls.last.contains(&called)))
+            })
     }
 
     /// Applies an instruction's effects.

@@ -1,8 +1,8 @@
 //! What an instruction makes of a state.
 
-use super::State;
+use super::{Kind, State};
 use crate::architecture::Convention;
-use crate::instruction::{Effect, Operand};
+use crate::instruction::{Effect, Operand, SystemCalls};
 use crate::program::ALIGNED;
 use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
 
@@ -76,7 +76,31 @@ impl State {
                 let cause = Cause::new(Why::Stored, number);
                 self.store(place, size, value, convention.word, cause);
             }
+            Effect::SystemCall(calls) => self.call_system(calls, value, convention, number),
             Effect::ComparesStackPointer(other) => self.compared = Some(other),
+        }
+    }
+
+    /// A system call with this number. One that is not known may be any.
+    fn call_system(
+        &mut self,
+        calls: &SystemCalls,
+        called: Value,
+        convention: &Convention,
+        number: u32,
+    ) {
+        let may_be = |numbers: &[i32]| match called {
+            Value::Number(called) => numbers.contains(&called),
+            _ => true,
+        };
+        let is_elsewhere = may_be(calls.on_other_stack);
+        if is_elsewhere && self.kind != Kind::Outermost {
+            self.kind = Kind::Mixed;
+        }
+        if let Value::Cfa(top) = self.get(convention.stack_pointer)
+            && (is_elsewhere || may_be(calls.on_used_stack))
+        {
+            self.forget_below(top, Cause::new(Why::CalleeMay, number));
         }
     }
 
@@ -101,6 +125,7 @@ impl State {
                 let cause = Cause::new(Why::Written, number);
                 (self.get(base).plus(offset, cause), operand(value))
             }
+            Effect::SystemCall(calls) => (written, self.get(calls.number)),
             Effect::ComparesStackPointer(_) => (written, written),
         }
     }
@@ -152,6 +177,10 @@ impl State {
                     i32::try_from(number.cast_signed())
                         .map_or(Value::Unknown(written), Value::Number)
                 }
+                _ => Value::Unknown(written),
+            },
+            Operand::LowByte(register, byte) => match self.get(register) {
+                Value::Number(number) => Value::Number(number & !0xff | i32::from(byte)),
                 _ => Value::Unknown(written),
             },
             Operand::Address(address) => code(address).map_or(Value::Unknown(written), Value::Code),

@@ -7,7 +7,25 @@ use iced_x86::{
 };
 
 use super::{RBP, RCX, RETURN, RSP, number, set};
-use crate::instruction::{Effect, Operand, Register, Size};
+use crate::instruction::{Effect, Operand, Register, Size, SystemCalls};
+
+/// Registers that the kernel or the hypervisor may set.
+const BY_SYSTEM: [Register; 9] = [0, 1, RCX, 4, 5, 8, 9, 10, 11];
+
+/// Linux for x86-64: also by the numbers of x32.
+static SYSTEM_CALLS: SystemCalls = SystemCalls {
+    number: 0,
+    on_other_stack: &[56, 435, 0x4000_0038, 0x4000_01b3],
+    on_used_stack: &[58, 0x4000_003a],
+    last: &[60, 231],
+};
+/// Linux for x86.
+static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
+    number: 0,
+    on_other_stack: &[120, 435],
+    on_used_stack: &[190],
+    last: &[1, 252],
+};
 
 /// What an instruction changes.
 pub(super) fn effects(instruction: &Instruction) -> Vec<Effect> {
@@ -134,13 +152,14 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
         }
         Mnemonic::Test | Mnemonic::Nop => Vec::new(),
         // The kernel or the hypervisor answers in registers and in memory.
-        Mnemonic::Syscall
-        | Mnemonic::Sysenter
+        Mnemonic::Syscall => called(&SYSTEM_CALLS),
+        Mnemonic::Int if instruction.immediate8() == 0x80 => called(&SYSTEM_CALLS_32),
+        Mnemonic::Sysenter
         | Mnemonic::Int
         | Mnemonic::Vmcall
         | Mnemonic::Vmmcall
         | Mnemonic::Vmlaunch
-        | Mnemonic::Vmresume => answered(&[0, 1, RCX, 4, 5, 8, 9, 10, 11]),
+        | Mnemonic::Vmresume => answered(&BY_SYSTEM),
         // The registers are those of the guest afterwards.
         Mnemonic::Vmrun => answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]),
         // It writes the cache line that contains the address, also below the address.
@@ -157,6 +176,13 @@ const fn anywhere() -> Effect {
         size: Size::Anywhere,
         value: Operand::Unknown,
     }
+}
+
+/// What a call of the system changes.
+fn called(calls: &'static SystemCalls) -> Vec<Effect> {
+    let mut effects = answered(&BY_SYSTEM);
+    effects.push(Effect::SystemCall(calls));
+    effects
 }
 
 /// What is changed by code that is not in the image and sets these registers.
@@ -185,6 +211,15 @@ fn sum(instruction: &Instruction) -> Option<Operand> {
 fn moves(instruction: &Instruction) -> Option<Vec<Effect>> {
     if let Some(to) = general(instruction, 0) {
         return Some(vec![set(to, value(instruction, 1))]);
+    }
+    if matches!(instruction.code(), Code::Mov_r8_imm8)
+        && (Iced::AL..=Iced::BL).contains(&instruction.op0_register())
+    {
+        let to = number(instruction.op0_register());
+        return Some(vec![set(
+            to,
+            Operand::LowByte(to, instruction.immediate8()),
+        )]);
     }
     if instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_gpr32() {
         // The upper half becomes 0.

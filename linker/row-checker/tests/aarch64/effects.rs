@@ -295,7 +295,7 @@ fn flow_of_control() {
 #[test]
 fn calls_of_other_software_change_argument_registers_and_memory() {
     let cases = [
-        ("svc #0", 18),
+        ("svc #1", 18),
         ("hvc #0", 18),
         ("smc #0", 18),
         ("hlt #1", 0),

@@ -123,6 +123,7 @@ impl Before {
             Operand::Inserted { register, bits, at } => {
                 self.register(register) & !(0xffff << at) | u64::from(bits) << at
             }
+            Operand::LowByte(register, byte) => self.register(register) & !0xff | u64::from(byte),
             Operand::Address(address) => address,
             Operand::Load(register, by) => {
                 let address = self.register(register).wrapping_add_signed(by.into());

@@ -55,7 +55,7 @@ fn compare(name: &str, extensions: &str, cases: &[(&str, &[Register], Stores)]) 
                         _ => Anything,
                     };
                 }
-                Effect::ComparesStackPointer(_) => panic!("{text}"),
+                Effect::SystemCall(_) | Effect::ComparesStackPointer(_) => panic!("{text}"),
             }
         }
         assert_eq!(

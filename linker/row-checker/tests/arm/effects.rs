@@ -217,7 +217,7 @@ fn system_instructions_change_what_they_may() {
     called.extend(unknown(&[0, 1, 2, 3, 12, LR]));
     let modes = unknown(&[SP, 8, 9, 10, 11, 12, LR]);
     let cases = [
-        ("svc #0", called.clone()),
+        ("svc #1", called.clone()),
         // hlt
         (".inst 0xe10f0070", called),
         ("cps #19", modes.clone()),

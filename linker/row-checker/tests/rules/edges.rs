@@ -53,7 +53,7 @@ fn branches_are_followed_both_ways_x86_64() {
             "movq $0, 16(%rsp)\n lea 16(%rsp), %rdi\n mov $96, %eax\n syscall\n cmpq $0, 16(%rsp)",
             "je 2f",
         ),
-        ("movq $0, 8(%rsp)\n int $0x80\n cmpq $0, 8(%rsp)", "je 2f"),
+        ("movq $0, 8(%rsp)\n int $0x81\n cmpq $0, 8(%rsp)", "je 2f"),
         (
             "movl $1, 12(%rsp)\n mov $96, %edx\n btr %edx, (%rsp)\n cmpl $1, 12(%rsp)",
             "je 2f",
@@ -85,7 +85,7 @@ fn branches_are_followed_both_ways_aarch64() {
             "b.eq 2f",
         ),
         (
-            "mov x9, #5\n str x9, [sp, #16]\n svc #0\n ldr x9, [sp, #16]\n cmp x9, #5",
+            "mov x9, #5\n str x9, [sp, #16]\n svc #1\n ldr x9, [sp, #16]\n cmp x9, #5",
             "b.eq 2f",
         ),
         (
@@ -105,7 +105,7 @@ fn branches_are_followed_both_ways_aarch64() {
 
 #[test]
 fn branches_are_followed_both_ways_arm() {
-    let memory = "mov r3, #5\n str r3, [sp, #4]\n svc #0\n ldr r3, [sp, #4]\n cmp r3, #5";
+    let memory = "mov r3, #5\n str r3, [sp, #4]\n svc #1\n ldr r3, [sp, #4]\n cmp r3, #5";
     for set in [A32, T32] {
         grows(set, memory, "beq 2f");
         grows(set, "mov r3, #1\n cmp r3, #1", "beq 2f");
@@ -209,7 +209,7 @@ fn instructions_that_leave_the_mode_continue() {
         "vmlaunch",
         "vmresume",
         "sysenter",
-        "syscall",
+        "mov $1, %eax\n syscall",
         "vmcall",
         "int $3",
         "hlt",
@@ -241,9 +241,9 @@ fn instructions_that_leave_the_mode_continue() {
 #[test]
 fn system_calls_continue_where_other_ways_lead() {
     for stop in [
-        "syscall",
+        "mov $1, %eax\n syscall",
         "vmcall",
-        "int $0x80",
+        "int $0x81",
         "lcall *gate",
         "hlt",
         "call *%rax",
@@ -263,13 +263,13 @@ fn system_calls_continue_where_other_ways_lead() {
         judge(
             X86,
             &format!(
-                "fn f\n mov %rsp, %{name}\n syscall | {row}+8\n nop | not {row}+8; sp+8\n ret\n end"
+                "fn f\n mov %rsp, %{name}\n int $0x81 | {row}+8\n nop | not {row}+8; sp+8\n ret\n end"
             ),
         );
     }
     judge(
         X86,
-        "fn f\n mov %rsp, %rbx\n syscall | r3+8\n nop | r3+8; not r3+16\n ret\n end",
+        "fn f\n mov $1, %eax\n mov %rsp, %rbx\n syscall | r3+8\n nop | r3+8; not r3+16\n ret\n end",
     );
 }
 

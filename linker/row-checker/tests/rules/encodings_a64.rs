@@ -32,7 +32,7 @@ fn exceptions_may_be_resumed() {
 /// An operating system, or a debugger, writes to memory whose address it gets, and returns a value.
 #[test]
 fn calls_of_other_software_write_memory_and_registers() {
-    for instruction in ["svc #0", "hvc #0", "smc #0", "hlt #0xf000"] {
+    for instruction in ["svc #1", "hvc #0", "smc #0", "hlt #0xf000"] {
         judge(
             A64,
             &format!(

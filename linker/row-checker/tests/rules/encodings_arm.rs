@@ -54,8 +54,8 @@ fn exceptions_may_be_resumed() {
 #[test]
 fn calls_of_other_software_write_memory() {
     for (set, instruction) in [
-        (A32, "svc #0"),
-        (T32, "svc #0"),
+        (A32, "svc #1"),
+        (T32, "svc #1"),
         (A32, ".inst 0xe10f0070"),
         (T32, ".inst.n 0xbab0"),
     ] {

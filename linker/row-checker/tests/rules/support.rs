@@ -197,6 +197,7 @@ fn verdicts(
             })
             .collect(),
         red_zone: notes.red_zone,
+        is_hosted: notes.red_zone == 128,
         is_relocatable: false,
         traps: notes.traps.iter().map(|name| label(name)).collect(),
     };
