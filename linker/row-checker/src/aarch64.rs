@@ -31,6 +31,8 @@ pub const SP: Register = 31;
 const PC: Register = 32;
 /// `ELR_EL1`, the system register with the address that `eret` returns to. Trap code saves and restores its value.
 pub const ELR_EL1: Register = 33;
+/// The same register of a level above, for code that changes to a lower level.
+const ELR_ABOVE: Register = 39;
 /// `SP_EL0`, the system register with the interrupted program's stack pointer. Trap code saves and restores its value.
 pub const SP_EL0: Register = 40;
 
@@ -40,6 +42,7 @@ static CONVENTION: Convention = Convention {
     frame_pointer: FP,
     link: Some(LR),
     return_address: LR,
+    trap_returns: &[ELR_ABOVE, ELR_EL1],
     lost: PC,
     // x19 to x29.
     kept: 0x7ff << 19,

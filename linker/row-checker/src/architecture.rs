@@ -14,6 +14,8 @@ pub struct Convention {
     pub link: Option<Register>,
     /// Where the effects of a return put the address that it goes to: `link`, or a number of its own.
     pub return_address: Register,
+    /// The registers from which a return from a trap takes the address that it goes to: the first that is a constant.
+    pub trap_returns: &'static [Register],
     /// A bit for each register that a callee keeps, except the stack pointer.
     pub kept: u64,
     /// A register that no walk has. A row counts from this register if a value is lost, and an indirect jump sets it to its target.

@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::ordered;
 use super::word::{Word, read};
-use super::{ELR_EL1, LR, Register, SP, SP_EL0};
+use super::{ELR_ABOVE, ELR_EL1, LR, Register, SP, SP_EL0};
 use crate::instruction::{Effect, Operand};
 
 /// Returns the number of a system register in an instruction, from the fields of its name: `S<op0>_<op1>_C<n>_C<m>_<op2>`.
@@ -16,6 +16,7 @@ const ELR_OF_EL1: u32 = encoding(3, 0, 4, 0, 1);
 const ELR_OF_EL12: u32 = encoding(3, 5, 4, 0, 1);
 /// The register of a level above, which has the name of EL1's there if EL2 runs an operating system.
 const ELR_OF_EL2: u32 = encoding(3, 4, 4, 0, 1);
+const ELR_OF_EL3: u32 = encoding(3, 6, 4, 0, 1);
 const SP_OF_EL0: u32 = encoding(3, 0, 4, 1, 0);
 const SPSEL: u32 = encoding(3, 0, 4, 2, 0);
 const DAIF: u32 = encoding(3, 3, 4, 2, 1);
@@ -124,7 +125,9 @@ fn reads(word: Word) -> Operand {
 fn writes(word: Word, value: Operand) -> Changes {
     match word.bits(5, 16) {
         ELR_OF_EL1 => Changes::one(ELR_EL1, value),
-        ELR_OF_EL12 | ELR_OF_EL2 => Changes::one(ELR_EL1, Operand::Unknown),
+        ELR_OF_EL12 => Changes::one(ELR_EL1, Operand::Unknown),
+        ELR_OF_EL2 => Changes::one(ELR_EL1, Operand::Unknown).set(ELR_ABOVE, value),
+        ELR_OF_EL3 => Changes::one(ELR_ABOVE, value),
         DAIF | ALLINT => unmasked(),
         SP_OF_EL0 => Changes::one(SP_EL0, value),
         SPSEL => other_stack(),

@@ -25,6 +25,7 @@ static CONVENTION: Convention = Convention {
     frame_pointer: 11,
     link: Some(LR),
     return_address: LR,
+    trap_returns: &[LR],
     lost: PC,
     // r4 to r11.
     kept: 0xff << 4,

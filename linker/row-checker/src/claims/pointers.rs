@@ -4,13 +4,13 @@ use rustc_hash::FxHashSet;
 
 use super::breaks::Way;
 use super::{ALL, Claims};
-use crate::state::State;
+use crate::state::{Kind, State};
 
 impl Claims<'_> {
     /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
     /// pointer was loaded.
     pub(super) fn leaves_as_called(&self, state: &State) -> bool {
-        self.is_entry(state) || self.is_switched(state)
+        state.kind == Kind::Outermost || self.is_entry(state) || self.is_switched(state)
     }
 
     /// Whether a jump by a pointer, with this state after it, is taken for a call in the last place.

@@ -195,13 +195,19 @@ impl Claims<'_> {
                 {
                     arrives(to, &with_stack_pointer(equal));
                 }
-                // The callee of a thunk has a frame of its own.
-                (Edge::Pushed, _)
-                    if node.flow != Flow::IndirectJump
-                        && self.program.is_start(self.graph.node(to).at) =>
-                {
+                (Edge::Pushed, _) if node.flow != Flow::IndirectJump => {
                     let mut state = state.clone();
-                    state.kind = Kind::Mixed;
+                    let is_trap_return = node.flow == Flow::TrapReturn;
+                    // It may be the stack pointer of another level or mode.
+                    if is_trap_return && self.convention.link.is_some() {
+                        let cause = Cause::new(Why::NotFollowed, number);
+                        state.set(stack_pointer, Value::Unknown(cause));
+                    }
+                    // The callee of a thunk has a frame of its own.
+                    let is_start = self.program.is_start(self.graph.node(to).at);
+                    if is_start && !(is_trap_return && state.kind == Kind::Outermost) {
+                        state.kind = Kind::Mixed;
+                    }
                     arrives(to, &state);
                 }
                 _ => arrives(to, &state),
@@ -236,20 +242,24 @@ impl Claims<'_> {
 
     /// The instruction that a return or a jump goes to, if its address is a constant.
     pub(crate) fn constant_target(&self, number: u32, state: &State) -> Option<(u32, u32)> {
-        let address = match self.graph.node(number).flow {
-            Flow::Return | Flow::TrapReturn if !state.kind.is_trap() => {
-                self.convention.return_address
+        let convention = self.convention;
+        let addresses = match self.graph.node(number).flow {
+            Flow::Return if !state.kind.is_trap() => {
+                std::slice::from_ref(&convention.return_address)
             }
-            Flow::IndirectJump => self.convention.lost,
+            Flow::TrapReturn if !state.kind.is_trap() => convention.trap_returns,
+            Flow::IndirectJump => std::slice::from_ref(&convention.lost),
             _ => return None,
         };
-        let to = match state.get(address) {
-            Value::Code(to) => Some(to),
-            Value::Number(address) if !self.program.is_relocatable => {
-                self.graph.at(i64::from(address).cast_unsigned())
-            }
-            _ => None,
-        };
+        let to = addresses
+            .iter()
+            .find_map(|address| match state.get(*address) {
+                Value::Code(to) => Some(to),
+                Value::Number(address) if !self.program.is_relocatable => {
+                    self.graph.at(i64::from(address).cast_unsigned())
+                }
+                _ => None,
+            });
         to.map(|to| (number, to))
     }
 

@@ -44,9 +44,16 @@ impl State {
             }
         }
         let stack_pointer = convention.stack_pointer;
-        // Trap code changes to another stack: all places count from there now.
-        if self.kind.is_trap() && !self.get(stack_pointer).is_known() {
-            self.switch(stack_pointer);
+        // Trap code, or code without a caller, changes to another stack: all places count from there now.
+        let is_trap = self.kind.is_trap();
+        let is_left = match self.get(stack_pointer) {
+            Value::Cfa(_) => false,
+            value => is_trap && !value.is_known() || self.kind == Kind::Outermost,
+        };
+        if is_left {
+            if is_trap {
+                self.switch(stack_pointer);
+            }
             self.leave_stack(Cause::new(Why::Written, number));
             self.set(stack_pointer, Value::Cfa(0));
         }

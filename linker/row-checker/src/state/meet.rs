@@ -58,7 +58,7 @@ impl State {
     pub fn unless_contradicted(&self, other: &Self, stack_pointer: Register, number: u32) -> Self {
         let cause = Cause::new(Why::Ways, number);
         if !other.kind.is_trap() {
-            return match other.get(stack_pointer).is_known() {
+            return match other.kind != Kind::Outermost && other.get(stack_pointer).is_known() {
                 true => Self::unknown(Kind::Mixed, cause),
                 false => self.clone(),
             };

@@ -25,6 +25,7 @@ static CONVENTION: Convention = Convention {
     frame_pointer: RBP,
     link: None,
     return_address: RETURN,
+    trap_returns: &[RETURN],
     // rbx, rbp, r12 to r15.
     kept: 1 << 3 | 1 << RBP | 0xf << 12,
     lost: RETURN,
@@ -73,7 +74,7 @@ impl Architecture for X86 {
             may_name: names(program, &instruction).next().is_some(),
             is_padding: is_padding(&instruction, code),
             is_not_equal: instruction.mnemonic() == Mnemonic::Jne,
-            effects: effects::effects(&instruction),
+            effects: stored(program, effects::effects(&instruction)),
         })
     }
 
@@ -134,6 +135,20 @@ impl Architecture for X86 {
             is_import: false,
         }
     }
+}
+
+/// Effects, with constants that are stored as the addresses of code that they may be.
+fn stored(program: &Program<'_>, mut effects: Vec<Effect>) -> Vec<Effect> {
+    for effect in &mut effects {
+        if let Effect::Store { value, .. } = effect
+            && let Operand::Number(number @ 1..) = *value
+            && !program.is_relocatable
+            && program.code(u64::from(number.cast_unsigned())).is_some()
+        {
+            *value = Operand::Address(u64::from(number.cast_unsigned()));
+        }
+    }
+    effects
 }
 
 /// The addresses that an instruction names.

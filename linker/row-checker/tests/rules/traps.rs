@@ -232,3 +232,49 @@ fn traps_with_an_unknown_stack_may_resume() {
          ldp x29, x30, [sp], #16\n ret\n fn setup\n ret\n end\n fn other\n stp x29, x30, [sp, #-16]!\n bl work\n ldp x29, x30, [sp], #16\n ret\n end",
     );
 }
+
+/// A return from a trap to a constant leads there: also that of code without a caller, whose stack is not known.
+#[test]
+fn returns_from_a_trap_lead_to_constants() {
+    let main = |row| {
+        format!(
+            "fn main\n push %rbx | {row}\n call leaf\n pop %rbx | {row}\n ret\n end\n fn leaf\n ret\n end"
+        )
+    };
+    for start in [
+        "push $0x10\n push $top\n push $2\n push $8\n push $main\n iretq",
+        "lea top(%rip), %rsp\n push $0x10\n push $top\n push $2\n push $8\n lea main(%rip), %rax\n push %rax\n iretq",
+        "mov $top, %rsp\n push $8\n push $main\n lretq",
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn _start\n nop | none\n {start}\n end\n {}\n .data\n top: .quad 0",
+                main("none; not sp+8")
+            ),
+        );
+    }
+    // A call leads there, too.
+    judge(
+        X86,
+        &format!(
+            "fn _start\n push $8\n push $main\n lretq\n end\n fn f\n call main\n ret\n end\n {}",
+            main("not sp+8; not none")
+        ),
+    );
+    for register in ["elr_el1", "elr_el2", "elr_el3"] {
+        judge(
+            A64,
+            &format!(
+                "fn _start\n bl leaf | none\n adr x0, main | none\n msr {register}, x0 | none\n mov x1, #0x3c5\n msr spsr_el1, x1\n eret | none\n end\n\
+                 fn main\n stp x29, x30, [sp, #-16]! | none; not sp+0\n bl leaf | none\n ldp x29, x30, [sp], #16\n ret\n end\n fn leaf\n ret | sp+0\n end"
+            ),
+        );
+    }
+    // The stack pointer is that of another level.
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n adr x0, 1f\n msr elr_el2, x0\n eret | sp+16 ra=c-8\n 1: nop | not sp+16 ra=c-8; fp+16 ra=c-8\n\
+         mov sp, x29 | fp+16 ra=c-8\n ldp x29, x30, [sp], #16 | sp+16 ra=c-8\n ret | sp+0\n end\n fn g\n str x30, [sp, #-16]!\n bl f\n nop | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end",
+    );
+}
