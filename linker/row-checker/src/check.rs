@@ -6,7 +6,7 @@ use crate::architecture::Architecture;
 use crate::claims::Claims;
 use crate::derive::{Derived, derive, is_called};
 use crate::instruction::Flow;
-use crate::program::Program;
+use crate::program::{Function, Program};
 use crate::row::{self, Unproven};
 use crate::state::State;
 use crate::value::Why;
@@ -164,6 +164,30 @@ fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
         claims.convention,
         &mut unproven,
     );
+    let mut reasons = Vec::new();
+    // A walk reads the row at the last byte of a call.
+    let end = node.at + u64::from(node.length);
+    let is_other = |(other, inner): &(&Function<'_>, &Row)| {
+        other.start == function.start && !std::ptr::eq(*inner, row)
+    };
+    let last = claims.program.row(end - 1).filter(is_other);
+    let inside = last.map_or(end..end, |_| node.at + 1..end);
+    let inside = inside.filter_map(|at| claims.program.row(at));
+    for (_, inner) in inside.filter(is_other) {
+        let mut wrong: Vec<Unproven> = Vec::new();
+        row::judge(
+            inner,
+            function.is_trap_code,
+            state,
+            claims.convention,
+            &mut wrong,
+        );
+        if !wrong.is_empty() {
+            let (why, at) = (None, node.at);
+            reasons.push((row::Part::Cfa, Reason { why, at }));
+            break;
+        }
+    }
     let reason = |(part, cause): Unproven| {
         let why = cause.map(|cause| cause.why());
         let at = cause
@@ -171,10 +195,11 @@ fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
             .map_or(node.at, |node| node.at);
         (part, Reason { why, at })
     };
+    reasons.extend(unproven.into_iter().map(reason));
     Some(Verdict {
         at: node.at,
         length: node.length,
-        unproven: unproven.into_iter().map(reason).collect(),
+        unproven: reasons,
         is_padding: false,
     })
 }

@@ -76,3 +76,20 @@ fn addresses_in_code_are_named() {
          one: nop | not sp+16 ra=c-8; not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end\n .p2align 3\n T: .quad one, one",
     );
 }
+
+/// A walk reads the row at the last byte of a call: each row that holds at a byte of an instruction must follow.
+#[test]
+fn rows_that_start_inside_of_an_instruction_must_follow() {
+    for (first, inside) in [
+        ("sp+16; not sp+24", "sp+16; not sp+24"),
+        ("not sp+16", "not sp+24"),
+        ("not sp+16", "not sp+8"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbx\n .byte 0xe8 | {first}\n .long g - . - 4 | {inside}\n pop %rbx | sp+16\n ret\n end\n fn g\n ret\n end"
+            ),
+        );
+    }
+}

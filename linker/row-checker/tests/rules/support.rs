@@ -204,7 +204,11 @@ fn verdicts(
     let all = check(&program, set.architecture())?;
     let find = |number| {
         let at = at(number);
-        all.iter().find(|verdict| verdict.at == at).cloned()
+        // A row may start inside of an instruction.
+        let contains =
+            |verdict: &&Verdict| (verdict.at..verdict.at + u64::from(verdict.length)).contains(&at);
+        let exact = all.iter().find(|verdict| verdict.at == at);
+        exact.or_else(|| all.iter().find(contains)).cloned()
     };
     Some((0..notes.rows.len()).map(find).collect())
 }
