@@ -274,15 +274,14 @@ impl Claims<'_> {
             self.graph.node(number).flow,
             Flow::Call | Flow::IndirectCall
         );
-        let top = match state.get(self.convention.stack_pointer) {
-            Value::Cfa(top) if is_call => top,
-            _ => return Cow::Borrowed(state),
-        };
-        if state.slots.iter().all(|(at, _)| *at >= top) {
+        if !is_call || state.slots.is_empty() {
             return Cow::Borrowed(state);
         }
         let mut state = state.clone();
-        state.forget_below(top, Cause::new(Why::CalleeMay, number));
+        if let Value::Cfa(top) = state.get(self.convention.stack_pointer) {
+            state.forget_below(top, Cause::new(Why::CalleeMay, number));
+        }
+        self.forget_freed(number, &mut state);
         Cow::Owned(state)
     }
 

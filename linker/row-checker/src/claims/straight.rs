@@ -7,7 +7,7 @@ use super::Claims;
 use crate::graph::OUT;
 use crate::instruction::{Effect, Flow};
 use crate::state::State;
-use crate::value::Value;
+use crate::value::{Cause, Value, Why};
 
 /// The most instructions of a callee that is followed.
 const MOST: usize = 32;
@@ -47,5 +47,23 @@ impl Claims<'_> {
         run.iter()
             .for_each(|number| self.apply(*number, &mut state));
         Some(state)
+    }
+
+    /// Loses the words that the code of a direct call, if it is straight, frees or changes before it returns.
+    pub(super) fn forget_freed(&self, call: u32, state: &mut State) {
+        let Some(run) = self.straight(call) else {
+            return;
+        };
+        let lost = Value::Unknown(Cause::new(Why::CalleeDoes, call));
+        let mut during = state.clone();
+        for number in run {
+            self.apply(number, &mut during);
+            for (at, value) in &mut state.slots {
+                let place = during.slots.binary_search_by_key(at, |slot| slot.0);
+                if !place.is_ok_and(|place| during.slots[place].1 == *value) {
+                    *value = lost;
+                }
+            }
+        }
     }
 }

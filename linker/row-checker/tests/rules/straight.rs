@@ -80,3 +80,26 @@ fn straight_code_changes_the_frame_of_its_caller() {
          fn shrink bare\n add sp, sp, #16\n ret\n end",
     );
 }
+
+/// The row of a call serves while the callee runs: words that it frees or overwrites are lost to the row.
+#[test]
+fn words_that_straight_code_frees_are_lost_to_the_row_of_its_call() {
+    let f = |callee: &str, row: &str| {
+        format!(
+            "fn top\n str x30, [sp, #-16]!\n bl f | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end\n\
+             fn f\n stp x29, x30, [sp, #-32]! | sp+0\n bl top | sp+32 ra=c-24\n ldp x29, x9, [sp]\n bl callee | {row}\n mov x30, x9\n ret | sp+0\n end\n\
+             fn callee bare\n {callee}\n end"
+        )
+    };
+    for callee in [
+        "add sp, sp, #32\n nop\n ret",
+        "add sp, sp, #32\n ret",
+        "str x0, [sp, #8]\n add sp, sp, #32\n ret",
+        "ldp x0, x1, [sp], #16\n ldp x0, x1, [sp], #16\n ret",
+    ] {
+        judge(A64, &f(callee, "not sp+32 ra=c-24"));
+    }
+    let kept = "fn f\n stp x29, x30, [sp, #-32]! | sp+0\n bl callee | sp+32 ra=c-24; not sp+16 ra=c-24\n ldp x29, x30, [sp], #32\n ret\n end\n\
+                fn callee bare\n add sp, sp, #0\n mov x0, #1\n ret\n end";
+    judge(A64, kept);
+}
