@@ -132,7 +132,6 @@ fn program<'data>(
         landing_pads: pads.collect(),
         red_zone: match (image.architecture.machine, is_hosted) {
             (Architecture::X86_64, true) => RED_ZONE,
-            (Architecture::X86_64, false) => program::ALIGNED,
             _ => 0,
         },
         is_hosted,

@@ -15,7 +15,7 @@ mod switches;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
-use crate::graph::{Edge, Extents, Graph, OUT, Predecessors};
+use crate::graph::{Edge, Extents, Graph, Node, OUT, Predecessors};
 use crate::instruction::Flow;
 use crate::program::Program;
 use crate::state::State;
@@ -37,6 +37,8 @@ pub struct Claims<'a> {
     /// The code.
     pub graph: Graph,
     extents: Extents,
+    /// It is a program of an operating system: nothing in it returns from a trap.
+    pub(crate) is_hosted: bool,
     pub(crate) jumps: Jumps,
     /// For each call: it comes back.
     pub(crate) returns: Vec<bool>,
@@ -78,11 +80,14 @@ impl<'a> Claims<'a> {
         let extents = Extents::of(program, &graph);
         let jumps = Jumps::find(program, architecture, &mut graph, &extents);
         let count = graph.nodes.len();
+        let is_trap_return = |node: &Node| node.flow == Flow::TrapReturn;
+        let is_hosted = program.is_hosted && !graph.nodes.iter().any(is_trap_return);
         let mut claims = Self {
             program,
             convention: architecture.convention(),
             graph,
             extents,
+            is_hosted,
             jumps,
             returns: vec![true; count],
             is_reached: vec![false; count],

@@ -2,9 +2,6 @@
 
 use unwind::sframe::Row;
 
-/// In a kernel for x86-64, the processor aligns the stack to 16 bytes before it pushes the interrupted state: the bytes in between remain.
-pub const ALIGNED: i32 = 8;
-
 /// Bytes of an image, loaded.
 #[derive(Clone, Debug)]
 pub struct Section<'data> {
@@ -87,7 +84,7 @@ pub struct Program<'data> {
     pub entry: u64,
     /// Where functions go on when a call throws: ascending by the calls.
     pub landing_pads: Vec<LandingPad>,
-    /// Bytes below the stack pointer that nothing overwrites, or [`ALIGNED`].
+    /// Bytes below the stack pointer that nothing overwrites in a program of an operating system.
     pub red_zone: i32,
     /// It is a program of an operating system.
     pub is_hosted: bool,

@@ -221,7 +221,7 @@ impl Claims<'_> {
 
     /// Whether an instruction is a system call that never continues.
     fn is_last_call(&self, number: u32, state: &State) -> bool {
-        self.program.is_hosted
+        self.is_hosted
             && self.graph.effects(number).iter().any(|effect| {
                 matches!(effect, Effect::SystemCall(calls)
                     if matches!(state.get(calls.number), Value::Number(called) if calls.last.contains(&called)))
@@ -231,10 +231,15 @@ impl Claims<'_> {
     /// Applies an instruction's effects.
     pub(crate) fn apply(&self, number: u32, state: &mut State) {
         let code = |address| self.graph.at(address);
+        let red_zone = if self.is_hosted {
+            self.program.red_zone
+        } else {
+            0
+        };
         state.apply(
             self.graph.effects(number),
             self.convention,
-            self.program.red_zone,
+            red_zone,
             number,
             &code,
         );

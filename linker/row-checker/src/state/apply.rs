@@ -3,7 +3,6 @@
 use super::{Kind, State};
 use crate::architecture::Convention;
 use crate::instruction::{Effect, Operand, SystemCalls};
-use crate::program::ALIGNED;
 use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
 
 impl State {
@@ -59,10 +58,7 @@ impl State {
         }
         // What lies below the stack pointer is anybody's.
         if let Value::Cfa(top) = self.get(stack_pointer) {
-            let low = match red_zone {
-                ALIGNED => top & !15,
-                bytes => top.saturating_sub(bytes),
-            };
+            let low = top.saturating_sub(red_zone);
             if self.slots.first().is_some_and(|slot| slot.0 < low) {
                 self.slots.retain(|slot| slot.0 >= low);
             }

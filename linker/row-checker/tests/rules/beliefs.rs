@@ -59,23 +59,6 @@ fn instructions_with_operands_of_16_bits_move_the_stack_pointer_less() {
     );
 }
 
-/// Only bytes up to the next multiple of 16 remain below a kernel's stack pointer.
-#[test]
-fn bytes_below_an_aligned_stack_pointer_do_not_remain() {
-    judge(
-        X86,
-        "fn f\n mov %rbp, -16(%rsp)\n sub $8, %rsp\n push $1\n add $8, %rsp\n nop | not sp+16 fp=c-24\n add $8, %rsp\n ret\n end",
-    );
-    judge(
-        X86,
-        "fn f\n push %rbp | sp+8\n mov %rsp, %rbp\n pop %rbp\n ret | sp+8 fp=c-16\n end",
-    );
-    judge(
-        X86,
-        "fn f\n sub $8, %rsp\n push %rbp\n add $8, %rsp\n nop | sp+16; not sp+16 fp=c-24\n add $8, %rsp\n ret\n end",
-    );
-}
-
 #[test]
 fn a_stack_pointer_that_is_computed_is_not_one_that_is_loaded() {
     for compute in [

@@ -48,7 +48,7 @@ impl Notes {
     pub fn of(set: Set, text: &str) -> Self {
         let mut notes = Self {
             text: set.start().to_owned(),
-            red_zone: if set == Set::X86 { 8 } else { 0 },
+            red_zone: 0,
             ..Self::default()
         };
         let mut name = String::new();

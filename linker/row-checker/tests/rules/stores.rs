@@ -291,3 +291,25 @@ fn words_below_the_stack_pointer_are_lost() {
         "fn f\n sub sp, sp, #16\n str x29, [sp]\n add sp, sp, #16 | sp+16 fp=c-16\n nop | sp+0 fp=same; not sp+0 fp=c-16\n ret\n end",
     );
 }
+
+/// An image with a return from an interrupt is a kernel, whatever its sections say: interrupts overwrite what is below the stack pointer.
+#[test]
+fn words_below_the_stack_pointer_are_lost_in_a_kernel() {
+    for (other, row) in [
+        ("ret", "sp+16 fp=c-24"),
+        ("iretq", "sp+16; not sp+16 fp=c-24"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "red 128\n fn f\n push %rbx\n push %rbp\n xor %ebp, %ebp\n pop %rbp | sp+24 fp=c-24\n pop %rbx | {row}\n ret | sp+8\n end\n\
+                 fn other bare\n {other}\n end"
+            ),
+        );
+    }
+    // Where the processor aligns the stack, nothing is known of the frame address.
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n pop %rbp | sp+16 fp=c-16\n ret | sp+8; not sp+8 fp=c-16\n end",
+    );
+}
