@@ -48,6 +48,7 @@ static CONVENTION: Convention = Convention {
     kept: 0x7ff << 19,
     word: 8,
     unit: 4,
+    aligns_at_traps: false,
     stores_keep_flags: true,
 };
 

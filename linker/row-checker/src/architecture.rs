@@ -24,6 +24,8 @@ pub struct Convention {
     pub word: i32,
     /// Bytes that instructions are aligned to.
     pub unit: u64,
+    /// The processor aligns the stack before it saves what it interrupts: the stack pointer two words below the end.
+    pub aligns_at_traps: bool,
     /// Instructions that only store to memory do not change the flags.
     pub stores_keep_flags: bool,
 }

@@ -31,6 +31,7 @@ static CONVENTION: Convention = Convention {
     kept: 0xff << 4,
     word: 4,
     unit: 2,
+    aligns_at_traps: false,
     stores_keep_flags: true,
 };
 

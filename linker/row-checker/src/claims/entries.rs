@@ -195,7 +195,17 @@ impl Claims<'_> {
         }
         let stack_pointer = self.convention.stack_pointer;
         let place = |rule| row::place(rule, stack_pointer, self.convention);
-        let top = match place(row.cfa) {
+        let saved = -2 * self.convention.word;
+        let cfa = match place(row.cfa) {
+            Some(Place::Register(base, offset))
+                if base == stack_pointer && self.convention.aligns_at_traps =>
+            {
+                Some(Place::Word(base, offset.wrapping_add(saved)))
+            }
+            place => place,
+        };
+        let is_aligned = cfa != place(row.cfa);
+        let top = match cfa {
             Some(Place::Register(base, offset)) if base == stack_pointer => offset.wrapping_neg(),
             Some(Place::Register(register, 0)) => {
                 state.kind = Kind::SwitchedTrap;
@@ -218,6 +228,10 @@ impl Claims<'_> {
                 state.put(top.wrapping_add(offset), value)
             }
             Some(Place::AtCfa(offset)) if state.kind == Kind::Trap => state.put(offset, value),
+            // The end of what the processor has saved.
+            Some(Place::AtCfa(offset)) if is_aligned => {
+                state.put(offset.wrapping_sub(saved + self.convention.word), value)
+            }
             _ => {}
         };
         claim(place(row.return_address), Value::Entry(RETURN));

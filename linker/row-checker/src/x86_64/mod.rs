@@ -31,6 +31,7 @@ static CONVENTION: Convention = Convention {
     lost: RETURN,
     word: 8,
     unit: 1,
+    aligns_at_traps: true,
     stores_keep_flags: false,
 };
 

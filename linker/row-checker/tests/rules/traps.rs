@@ -278,3 +278,19 @@ fn returns_from_a_trap_lead_to_constants() {
          mov sp, x29 | fp+16 ra=c-8\n ldp x29, x30, [sp], #16 | sp+16 ra=c-8\n ret | sp+0\n end\n fn g\n str x30, [sp, #-16]!\n bl f\n nop | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end",
     );
 }
+
+/// The processor aligns the stack before it saves the interrupted state: the interrupted stack pointer is in the word that it saves, and at no
+/// distance that is known.
+#[test]
+fn interrupted_stack_pointers_are_at_no_known_distance() {
+    judge(
+        X86,
+        "fn entry trap\n nop | not sp+40 ra=c-40\n push %rax | not sp+40 ra=c-40; (sp+24) ra=(sp+0)\n pop %rax | not sp+48 ra=c-40; (sp+32) ra=(sp+8)\n\
+         iretq | not sp+40 ra=c-40; (sp+24) ra=(sp+0)\n end",
+    );
+    judge(
+        X86,
+        "fn entry trap\n nop | not sp+48 ra=c-40\n push %rax | not sp+48 ra=c-40; (sp+32) ra=(sp+8)\n pop %rax | (sp+40) ra=(sp+16)\n\
+         add $8, %rsp | (sp+32) ra=(sp+8)\n iretq | (sp+24) ra=(sp+0); not (sp+32) ra=(sp+8)\n end",
+    );
+}
