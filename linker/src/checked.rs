@@ -17,6 +17,7 @@ use row_checker::x86_64::X86;
 use crate::cfi::landing::landing_pads;
 use crate::function::Function;
 use crate::image::Image;
+use crate::loaders;
 use crate::mapping::{Kind, Mapping};
 
 /// Sections of data whose words that look like addresses of code are none that the program jumps to.
@@ -129,6 +130,7 @@ fn program<'data>(
         traps,
         taken,
         entry: file.entry() & !u64::from(image.architecture.machine == Architecture::Arm),
+        other_mode: loaders::entries_of_32_bits(file),
         landing_pads: pads.collect(),
         red_zone: match (image.architecture.machine, is_hosted) {
             (Architecture::X86_64, true) => RED_ZONE,

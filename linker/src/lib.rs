@@ -34,6 +34,7 @@ pub mod gsym;
 pub mod image;
 pub mod inspect;
 pub mod link;
+mod loaders;
 pub mod make;
 pub mod map;
 mod mapping;

@@ -1,7 +1,13 @@
 //! A Multiboot header between functions is data, which nothing runs from into the function behind it.
 
 use crate::common::proven::{START, linked, prove};
+use linker::cfi::Frames;
+use linker::image::Image;
+use linker::prove::Rows;
 use linker::prove::text::Text;
+use linker::settled::settle;
+use linker::symbols::Symbols;
+use object::{Object as _, ObjectSymbol as _};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -78,4 +84,38 @@ fn the_function_behind_it_has_rows() {
 42..43 made sp+8 u c-8
 ";
     assert!(proven.contains(of_function), "{proven}");
+}
+
+/// Code that a boot loader enters in 32-bit mode is no code of 64 bits: that of the entry and what it calls, not the other functions.
+#[test]
+fn code_of_32_bits_is_unproven() {
+    let pvh = ".section .note.Xen, \"a\", @note\n .long 4, 8, 18\n .asciz \"Xen\"\n .quad _start\n .text\n";
+    for (name, header, is_narrow) in [
+        ("multiboot_32", first(0b11, 0).as_str(), true),
+        ("multiboot_pvh", pvh, true),
+        ("multiboot_pvh_other", &pvh.replace("18", "17"), false),
+        ("multiboot_none", "", false),
+    ] {
+        let text = format!(
+            ".global _start\n .type _start, @function\n _start:\n call check\n 1: jmp 1b\n .size _start, . - _start\n
+             .type check, @function\n check:\n push %rax\n pop %rax\n ret\n .size check, . - check\n .balign 8\n {header}
+             .type serve, @function\n serve:\n push %rbx\n call other\n pop %rbx\n ret\n .size serve, . - serve\n
+             .type other, @function\n other:\n ret\n .size other, . - other\n .data\n .quad serve\n"
+        );
+        let data = linked(name, TARGET, &text, &[]);
+        let image = Image::parse(&data).unwrap();
+        let symbols = Symbols::of(&image.file);
+        let rows = Rows::of(&image, true, Frames::default(), &symbols).unwrap();
+        let mut frames = rows.frames;
+        let unproven = settle(&image, &[], &mut frames, &symbols, true).unwrap();
+        for (function, expected) in [("check", is_narrow), ("serve", false)] {
+            let mut all = image.file.symbols();
+            let symbol = all.find(|symbol| symbol.name() == Ok(function)).unwrap();
+            assert_eq!(
+                unproven.contains(symbol.address()),
+                expected,
+                "{name}: {function}"
+            );
+        }
+    }
 }

@@ -39,6 +39,8 @@ pub struct Claims<'a> {
     extents: Extents,
     /// It is a program of an operating system: nothing in it returns from a trap.
     pub(crate) is_hosted: bool,
+    /// Instructions that run in another mode: they are decoded wrongly.
+    other_mode: FxHashSet<u32>,
     pub(crate) jumps: Jumps,
     /// For each call: it comes back.
     pub(crate) returns: Vec<bool>,
@@ -88,6 +90,7 @@ impl<'a> Claims<'a> {
             graph,
             extents,
             is_hosted,
+            other_mode: FxHashSet::default(),
             jumps,
             returns: vec![true; count],
             is_reached: vec![false; count],
@@ -105,6 +108,7 @@ impl<'a> Claims<'a> {
             called: State::called(architecture.convention()),
             entries: Vec::new(),
         };
+        claims.find_other_mode();
         for _ in 0..MAX_ROUNDS {
             claims.find_entries();
             claims.find_heads();
@@ -200,6 +204,28 @@ impl<'a> Claims<'a> {
             if node.flow == Flow::Call && node.target != OUT {
                 work.push(node.target);
             }
+        }
+    }
+
+    /// Marks the functions that are reached where boot loaders enter the image in another mode. A far jump leaves this mode.
+    fn find_other_mode(&mut self) {
+        let starts = self.program.other_mode.iter();
+        let mut work: Vec<u32> = starts.filter_map(|start| self.graph.at(*start)).collect();
+        while let Some(number) = work.pop() {
+            if !self.other_mode.insert(number) {
+                continue;
+            }
+            let (extent, all) = &self.extents.all[self.extents.of[number as usize] as usize];
+            if extent.start < extent.end {
+                work.extend(all);
+            }
+            let mut push = |to| {
+                if to != OUT {
+                    work.push(to);
+                }
+            };
+            self.graph.successors(number, true, |to, _| push(to));
+            self.graph.node(number).target_of_call().map(push);
         }
     }
 

@@ -82,6 +82,8 @@ pub struct Program<'data> {
     pub taken: Vec<(u64, u64)>,
     /// Where the image is entered.
     pub entry: u64,
+    /// Where boot loaders enter the image in a mode whose instructions are others.
+    pub other_mode: Vec<u64>,
     /// Where functions go on when a call throws: ascending by the calls.
     pub landing_pads: Vec<LandingPad>,
     /// Bytes below the stack pointer that nothing overwrites in a program of an operating system.

@@ -30,7 +30,7 @@ pub mod judge;
 pub mod machine;
 mod memory;
 mod merge;
-mod multiboot;
+pub(crate) mod multiboot;
 pub mod origin;
 pub mod outcome;
 mod proof;

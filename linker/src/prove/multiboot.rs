@@ -9,7 +9,7 @@ pub fn code_around(data: &[u8], in_file: u64) -> Vec<Range<usize>> {
     let mut code = Vec::new();
     let mut from = 0;
     // Boot loaders look for a header at every fourth byte of the file.
-    let first = usize::try_from(in_file.next_multiple_of(4) - in_file).unwrap_or(usize::MAX);
+    let first = (in_file.wrapping_neg() % 4) as usize;
     let within = LOOKED_THROUGH.saturating_sub(in_file);
     let end = usize::try_from(within).map_or(data.len(), |within| within.min(data.len()));
     for at in (first..end).step_by(4) {

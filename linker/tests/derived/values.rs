@@ -68,7 +68,7 @@ table: .quad 2b, 2b, 2b, 2b, 2b, 3b
 
 #[test]
 fn system_call_changes_a_word() {
-    let change = "lea 8(%rsp), %rdi\n syscall | sp+48";
+    let change = "lea 8(%rsp), %rdi\n xor %eax, %eax\n syscall | sp+48";
     judge("derived-system-call", X86_64, &x86_64(change));
 }
 
@@ -185,6 +185,7 @@ sub $24, %rsp
 .cfi_adjust_cfa_offset 24
 movq $1, (%rsp)
 mov %rsp, %rdi
+xor %eax, %eax
 syscall
 cmpq $1, (%rsp)
 je 3f

@@ -268,7 +268,7 @@ impl Claims<'_> {
         to.map(|to| (number, to))
     }
 
-    /// The state that the row of an instruction is judged by. The row of a call serves while the callee runs, to which all below the stack
+    /// The state that the row of an instruction is judged by. In another mode no row holds. The row of a call serves while the callee runs, to which all below the stack
     /// pointer belongs: also the return address, where the call pushes it.
     pub(crate) fn during_call<'state>(
         &self,
@@ -279,10 +279,17 @@ impl Claims<'_> {
             self.graph.node(number).flow,
             Flow::Call | Flow::IndirectCall
         );
-        if !is_call || state.slots.is_empty() {
+        let is_other_mode = self.other_mode.contains(&number);
+        if !is_other_mode && (!is_call || state.slots.is_empty()) {
             return Cow::Borrowed(state);
         }
         let mut state = state.clone();
+        if is_other_mode {
+            state.kind = Kind::Mixed;
+        }
+        if !is_call {
+            return Cow::Owned(state);
+        }
         if let Value::Cfa(top) = state.get(self.convention.stack_pointer) {
             state.forget_below(top, Cause::new(Why::CalleeMay, number));
         }

@@ -263,3 +263,21 @@ fn functions_that_a_thunk_returns_to_have_their_own_frame() {
          fn leaf\n mov $9, %eax | not sp+8; not sp+24\n ret\n end",
     );
 }
+
+/// Code that a boot loader enters in 32-bit mode has other instructions, up to a far jump: no row holds in it.
+#[test]
+fn code_of_another_mode_has_no_rows() {
+    for (enter, none, called) in [
+        ("", "none", "sp+8; not sp+16"),
+        ("enter32 _start\n", "not none", "not sp+8"),
+    ] {
+        judge(
+            X86,
+            &format!(
+                "{enter} fn _start\n mov $0x1000, %esp | {none}\n call check | {none}\n cli\n .byte 0xea\n .long main\n .word 8\n 9: jmp 9b\n end\n\
+                 fn check\n nop | {called}\n cmp %ecx, %eax | {called}\n je 3f\n ret | {called}\n 3: hlt | {called}\n jmp 3b\n end\n\
+                 fn main\n push %rbx | sp+8\n pop %rbx | sp+16\n ret\n end"
+            ),
+        );
+    }
+}

@@ -36,6 +36,7 @@ pub struct Notes {
     pub traps: Vec<String>,
     pub pads: Vec<([String; 3], i32)>,
     pub red_zone: i32,
+    pub other_mode: Vec<String>,
 }
 
 /// Returns the label of a row's instruction.
@@ -85,6 +86,7 @@ impl Notes {
                     notes.described.push((start, end));
                 }
                 ["endfde"] => notes.text += &format!("fde_end_{}:\n", notes.described.len() - 1),
+                ["enter32", name] => notes.other_mode.push(name.to_owned()),
                 ["red", bytes] => notes.red_zone = bytes.parse().unwrap(),
                 ["pad", start, end, pad, arguments] => {
                     let labels = [start, end, pad].map(str::to_owned);

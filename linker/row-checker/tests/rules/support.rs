@@ -19,6 +19,7 @@
 //! | `rows`, `rows trap` | other rows begin, without a symbol |
 //! | `fde`, `fde trap`, `endfde` | the extent of call frame information, which may mark trap code |
 //! | `red N` | bytes below the stack pointer that nothing overwrites |
+//! | `enter32 LABEL` | boot loaders enter the code at the label in 32-bit mode |
 //! | `pad FROM TO PAD N` | a call between the first two labels that throws continues at the third, with the stack pointer moved by `N` |
 
 use std::collections::BTreeMap;
@@ -199,6 +200,7 @@ fn verdicts(
         red_zone: notes.red_zone,
         is_hosted: notes.red_zone == 128,
         is_relocatable: false,
+        other_mode: (notes.other_mode.iter()).map(|name| label(name)).collect(),
         traps: notes.traps.iter().map(|name| label(name)).collect(),
     };
     let all = check(&program, set.architecture())?;
