@@ -10,8 +10,8 @@ use flate2::Crc;
 use crate::image::{PROBE, probe, processor};
 use crate::machine::PAGE;
 
-/// The version of the format.
-const VERSION: &str = "1";
+/// The versions of the format. In the first there are no marks.
+const VERSIONS: [&str; 2] = ["1", "2"];
 
 /// What a line says between its first `word` and its checksum, if it is whole. Others may have put something before it, such as the time.
 pub fn checked<'l>(line: &'l str, word: &str) -> Option<&'l str> {
@@ -32,6 +32,41 @@ pub fn whole<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     Some(line[at..].trim_end())
 }
 
+/// The words of a first line behind `begin`, without the version of the format and without the mark, and the mark: the last line repeats it, so
+/// that lines of two sendings are not taken for those of one.
+///
+/// # Errors
+/// When the version is another, or the mark is missing.
+pub fn marked(begin: &str) -> Result<(&str, Option<u32>)> {
+    let (version, words) = begin.split_once(' ').unwrap_or((begin, ""));
+    if version == VERSIONS[0] {
+        return Ok((words, None));
+    }
+    if version != VERSIONS[1] {
+        let [first, last] = VERSIONS;
+        bail!(
+            "what the kernel has sent has version {version} of its format, not {first} or {last}"
+        );
+    }
+    let marked = words
+        .rsplit_once(' ')
+        .and_then(|(words, mark)| Some((words, mark_of(mark)?)));
+    let (words, mark) = marked.context("what the kernel has sent has no mark in its first line")?;
+    Ok((words, Some(mark)))
+}
+
+/// How many lines the last line counts before it, and the mark; none if `end` is followed by something else.
+pub fn ended(end: &str) -> Option<(u64, Option<u32>)> {
+    match end.split_once(' ') {
+        None => Some((end.parse().ok()?, None)),
+        Some((count, mark)) => Some((count.parse().ok()?, Some(mark_of(mark)?))),
+    }
+}
+
+fn mark_of(digits: &str) -> Option<u32> {
+    (digits.len() == 8).then(|| u32::from_str_radix(digits, 16).ok())?
+}
+
 /// The image that has sent something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -41,17 +76,14 @@ pub struct Origin {
     pub is_proven: bool,
 }
 
-/// That what follows `begin` is not of another image than this one, with this build id: the version of the format, the architecture, the build
-/// id, and where a function lies.
+/// That what follows the version in a first line is not of another image than this one, with this build id: the architecture, the build id,
+/// and where a function lies.
 ///
 /// # Errors
 /// What it is of instead.
-pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result<Origin> {
+pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result<Origin> {
     let (shown, arch) = (image.display(), processor(image)?);
-    let [version, its_arch, its_build, lies] = origin;
-    if version != VERSION {
-        bail!("what the kernel has sent has version {version} of its format, not {VERSION}");
-    }
+    let [its_arch, its_build, lies] = origin;
     if its_arch != arch.name() {
         bail!("what the kernel has sent is of {its_arch}, and image {shown} is not");
     }
@@ -122,8 +154,27 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::decode::Symbolizer;
+
+    /// A line with its checksum.
+    pub fn line(word: &str, text: &str) -> String {
+        let text = format!("{word} {text}");
+        let mut crc = Crc::new();
+        crc.update(text.as_bytes());
+        format!("{text} {:08x}\n", crc.sum())
+    }
+
+    /// The first line of what this program would have sent as a kernel, with `more` behind it.
+    pub fn begin(version: &str, more: &str) -> String {
+        let image = std::env::current_exe().expect("this program has a path");
+        let arch = processor(&image).expect("it is of a known processor");
+        let lies = probe(&image).expect("it can be read").unwrap_or_default();
+        let symbolizer = Symbolizer::open(&image).expect("it can be read");
+        let build = symbolizer.build_id().unwrap_or("-");
+        format!("begin {version} {} {build} {lies:#x}{more}", arch.name())
+    }
 
     #[test]
     fn words_are_unpacked_as_they_were_packed() {

@@ -1,20 +1,20 @@
 //! After a report: registers and stacks of all CPUs and tasks, as lines of text, for a host that asks the dead machine more.
 //!
 //! ```text
-//! dump begin 1 x86_64 0123456789abcdef 0xffffffff80102030 5d1c9f0a
+//! dump begin 2 x86_64 0123456789abcdef 0xffffffff80102030 7b20c1d4 5d1c9f0a
 //! dump cpu 0 rip 0xffffffff80106000 rsp 0xffffffff80170ff8 rbp 0x0000000000000000 3a0b11c2
 //! dump cpu 1 does not answer 90f1e2d3
 //! dump at 0xffffffff80170ff8 ERMSEwgA 1b2c3d4e
-//! dump end 4 77665544
+//! dump end 4 7b20c1d4 77665544
 //! ```
 //!
 //! | line | what it says |
 //! |---|---|
-//! | `begin` | the version of this format, the architecture, the build id in hexadecimal digits, `-` if it is not known, and the address of `postmortem_read`, which tells how far the image was moved |
+//! | `begin` | the version of this format, the architecture, the build id in hexadecimal digits, `-` if it is not known, the address of `postmortem_read`, which tells how far the image was moved, and the mark of this dump |
 //! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
 //! | `at` | words of memory from this address on, of 32 bits on 32-bit ARM, of 64 elsewhere: packed as in `lines/pack.rs`, then in base64 |
-//! | `end` | how many lines came before it |
+//! | `end` | how many lines came before it, and the mark again: without it, lines are of two dumps, of which the first was cut off |
 //!
 //! Each ends with the CRC-32 (that of zlib) of what is before it in the line, without the space. So a line that a serial line has
 //! damaged is told from a whole one, a lost one is missed, and each is understood without the others.
@@ -24,13 +24,10 @@ use core::fmt;
 use unwind::{Range, RegisterSet as _};
 
 use crate::arch::{NAME, Registers, all, write_needed};
-use crate::lines::{Lines, write_image};
+use crate::lines::{Lines, VERSION, write_image};
 use crate::postmortem::{Cpus, Dump, Postmortem};
 use crate::probe;
 use crate::stack::{Owner, Stack};
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// Bytes below a stack pointer that may be in use: the x86-64 psABI's red zone.
 const RED_ZONE: u64 = 128;
@@ -52,17 +49,16 @@ impl Postmortem {
     }
 
     fn write_dump(&'static self, cpus: &dyn Cpus) {
-        let mut lines = Lines::begin(self, "dump");
+        let image = self.platform.image();
+        let begin = |out: &mut dyn fmt::Write| {
+            write!(out, "begin {VERSION} {NAME} ")?;
+            write_image(out, &image)
+        };
         // The device takes everything.
-        let _ = self.write_lines(&mut lines, cpus);
+        let _ = Lines::send_all(self, "dump", &begin, &|lines| self.write_lines(lines, cpus));
     }
 
     fn write_lines(&'static self, lines: &mut Lines, cpus: &dyn Cpus) -> fmt::Result {
-        let image = self.platform.image();
-        lines.line(|out| {
-            write!(out, "begin {VERSION} {NAME} ")?;
-            write_image(out, &image)
-        })?;
         for cpu in self.running(cpus.this()) {
             write_cpu(lines, cpus, cpu)?;
         }
@@ -81,7 +77,7 @@ impl Postmortem {
             let start = range.start.next_multiple_of(Registers::WORD);
             lines.memory(Range::new(start, range.end), read)?;
         }
-        lines.end()
+        Ok(())
     }
 
     /// Where the part of a stack begins that is in use, if whoever is on it can be asked: a CPU, or a task that does not run. What was

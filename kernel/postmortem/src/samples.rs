@@ -7,15 +7,12 @@ use unwind::{Cached, Fallbacks, RegisterSet as _, RuleCache, Undeclared, Unwinde
 
 use crate::arch::{NAME, Registers, TrapFrame, for_walk};
 use crate::image::Image;
-use crate::lines::{Lines, Packed, write_image};
+use crate::lines::{Lines, Packed, VERSION, write_image};
 use crate::machine::Machine;
 use crate::postmortem::Postmortem;
 use crate::probe;
 use crate::regions::Regions;
 use crate::stacks::Stacks;
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// The most frames of a sample: the innermost ones. One with more is not complete.
 const FRAMES: usize = 64;
@@ -198,9 +195,9 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
     /// A line for each sample:
     ///
     /// ```text
-    /// profile begin 1 x86_64 0123456789abcdef 0xffffffff80102030 100 5d1c9f0a
+    /// profile begin 2 x86_64 0123456789abcdef 0xffffffff80102030 100 7b20c1d4 5d1c9f0a
     /// profile stack 0 complete CAAAgP////8JEA== 1b2c3d4e
-    /// profile end 2 77665544
+    /// profile end 2 7b20c1d4 77665544
     /// ```
     ///
     /// Its frames are packed as the words of a [dump](Postmortem::with_dump), the innermost first, each the address to look up. It is
@@ -216,24 +213,25 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         cpu: usize,
         rate: u64,
     ) -> fmt::Result {
-        let mut lines = Lines::begin(self.postmortem, "profile");
-        lines.line(|out| {
+        let begin = |out: &mut dyn fmt::Write| {
             write!(out, "begin {VERSION} {NAME} ")?;
             write_image(out, &self.image)?;
             write!(out, " {rate}")
-        })?;
-        samples.each(|numbers, last| {
-            let mut packed = Packed::<ROOM>::new();
-            let mut words = numbers.map(|number| samples.word(number).load(Ordering::Relaxed));
-            let is_whole = words.all(|word| packed.add(word));
-            let what = match last {
-                _ if last & USER != 0 => "user",
-                _ if is_whole && last & COMPLETE != 0 => "complete",
-                _ => "incomplete",
-            };
-            lines.packed(format_args!("stack {cpu} {what}"), &packed)
-        })?;
-        lines.end()
+        };
+        let rest = |lines: &mut Lines| {
+            samples.each(|numbers, last| {
+                let mut packed = Packed::<ROOM>::new();
+                let mut words = numbers.map(|number| samples.word(number).load(Ordering::Relaxed));
+                let is_whole = words.all(|word| packed.add(word));
+                let what = match last {
+                    _ if last & USER != 0 => "user",
+                    _ if is_whole && last & COMPLETE != 0 => "complete",
+                    _ => "incomplete",
+                };
+                lines.packed(format_args!("stack {cpu} {what}"), &packed)
+            })
+        };
+        Lines::send_all(self.postmortem, "profile", &begin, &rest)
     }
 }
 

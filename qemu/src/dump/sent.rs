@@ -13,7 +13,7 @@ use super::{IMAGE, Remains, SENT};
 use crate::decode::Symbolizer;
 use crate::hardware::Processor;
 use crate::image::processor;
-use crate::lines::{Origin, checked, expect_of, unpacked};
+use crate::lines::{Origin, checked, ended, expect_of, marked, unpacked};
 use crate::machine::{PIECE, Source};
 use crate::stub::State;
 
@@ -34,12 +34,16 @@ pub struct Sent {
     has_begin: bool,
     /// What that line says of it.
     origin: Origin,
+    /// The mark in that line, which its last line repeats. The first version of the format has none.
+    mark: Option<u32>,
     /// What is missing, if that was noticed.
     lost: Option<String>,
 }
 
 #[derive(Debug, Default)]
 struct Cpu {
+    /// Its first line is there: a dump has one for each CPU.
+    is_known: bool,
     /// None if it did not answer.
     state: Option<State>,
     registers: Vec<(String, u64)>,
@@ -69,26 +73,31 @@ impl Sent {
             match word {
                 "begin" => {
                     all.extend(open.take().map(Self::cut_off));
-                    let origin = rest.split(' ').collect::<Vec<_>>();
-                    let origin = <[_; 4]>::try_from(origin).ok().with_context(damaged)?;
+                    let (words, mark) = marked(rest)?;
+                    let origin = words.split(' ').collect::<Vec<_>>();
+                    let origin = <[_; 3]>::try_from(origin).ok().with_context(damaged)?;
                     let origin = expect_of(origin, image, symbolizer.build_id())?;
                     let mut new = new();
                     new.memory.move_by(origin.moved_by);
                     open = Some(Self {
                         has_begin: true,
                         origin,
+                        mark,
                         ..new
                     });
                 }
                 "end" => {
-                    let count: u64 = rest.parse().ok().with_context(damaged)?;
-                    all.push(open.take().unwrap_or_else(new).ended(count));
+                    let (count, mark) = ended(rest).with_context(damaged)?;
+                    all.push(open.take().unwrap_or_else(new).ended(count, mark));
                     continue;
                 }
-                _ => open
-                    .get_or_insert_with(new)
-                    .add(word, rest, arch)
-                    .with_context(damaged)?,
+                _ => {
+                    // This is of another dump, whose first line is lost.
+                    let is_of_next = |open: &mut Self| word == "cpu" && open.has_cpu(rest);
+                    all.extend(open.take_if(is_of_next).map(Self::cut_off));
+                    let open = open.get_or_insert_with(new);
+                    open.add(word, rest, arch).with_context(damaged)?;
+                }
             }
             if let Some(open) = &mut open {
                 open.lines += 1;
@@ -129,6 +138,16 @@ impl Sent {
         Ok(Some((last, image)))
     }
 
+    /// Whether it has the line of the CPU that this one is about.
+    fn has_cpu(&self, line: &str) -> bool {
+        let number = line
+            .split(' ')
+            .next()
+            .and_then(|number| number.parse().ok());
+        let cpu = number.and_then(|number: usize| self.cpus.get(&number));
+        cpu.is_some_and(|cpu| cpu.is_known)
+    }
+
     fn add(&mut self, word: &str, rest: &str, arch: Processor) -> Result<()> {
         let (first, rest) = rest.split_once(' ').context("it is short")?;
         if word == "at" {
@@ -143,6 +162,7 @@ impl Sent {
         }
         let number = first.parse().ok().filter(|number| *number < MOST);
         let cpu = self.cpus.entry(number.context("no CPU")?).or_default();
+        cpu.is_known |= word == "cpu";
         match word {
             "cpu" if rest == "does not answer" => return Ok(()),
             "cpu" => cpu.state = Some(state_in(rest, arch)?),
@@ -162,8 +182,15 @@ impl Sent {
         Ok(())
     }
 
-    /// Where there were so many lines.
-    fn ended(mut self, count: u64) -> Self {
+    /// Where there were so many lines, and this mark.
+    fn ended(mut self, count: u64, mark: Option<u32>) -> Self {
+        // It was cut off, and the next one, whose lines these are, too, has lost its first one.
+        if self.has_begin && (self.mark != mark || self.lines > count) {
+            self.has_begin = false;
+            self.origin.is_proven = false;
+            self.lost = Some("its lines are those of two dumps".to_owned());
+            return self;
+        }
         let missing = count.saturating_sub(self.lines);
         if missing > 0 {
             self.lost = Some(format!(
@@ -267,4 +294,50 @@ fn constants(image: &Path) -> Result<Segments> {
     Ok(Segments(
         segments.with_context(|| format!("image {shown} is damaged"))?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::tests::{begin, line};
+
+    /// The dumps in these lines, each with whether it has its first line, and whether it is whole.
+    fn read(lines: &[&str]) -> Vec<(bool, bool)> {
+        let image = std::env::current_exe().expect("this program has a path");
+        let log: String = lines.iter().map(|text| line("dump", text)).collect();
+        let all = Sent::all(&log, &image).expect("its lines are known");
+        let all = all.into_iter();
+        all.map(|mut one| (one.expect_begin().is_ok(), one.check().is_ok()))
+            .collect()
+    }
+
+    const CPU: &str = "cpu 0 does not answer";
+
+    #[test]
+    fn a_whole_dump_of_each_version_is_read() {
+        let (first, second) = (begin("1", ""), begin("2", " 1234abcd"));
+        assert_eq!(read(&[&first, CPU, "end 2"]), [(true, true)]);
+        assert_eq!(read(&[&second, CPU, "end 2 1234abcd"]), [(true, true)]);
+        assert_eq!(read(&[&second, "end 2 1234abcd"]), [(true, false)]);
+        assert_eq!(read(&[&second, CPU]), [(true, false)]);
+    }
+
+    /// A reset has cut off a dump, and the first line of the next one is lost.
+    #[test]
+    fn two_dumps_are_not_taken_for_one() {
+        let (first, second) = (begin("1", ""), begin("2", " 1234abcd"));
+        // Each CPU has one line in a dump.
+        let (cut, without) = ((true, false), (false, false));
+        assert_eq!(read(&[&first, CPU, CPU, "end 2"])[0], cut);
+        assert_eq!(read(&[&first, CPU, CPU, "end 2"]).len(), 2);
+        assert!(!read(&[&first, CPU, CPU, "end 2"])[1].0);
+        // The last line counts fewer lines.
+        let word = "at 0x1000 EQ==";
+        assert_eq!(read(&[&first, word, word, "end 2"]), [without]);
+        // Lines of the second are lost, too, as many as the first had.
+        let ended = [&second, CPU, word, "end 3 1234abce"];
+        assert_eq!(read(&ended), [without]);
+        assert_eq!(read(&[&first, CPU, "end 2 1234abcd"]), [without]);
+        assert_eq!(read(&[&second, CPU, "end 2"]), [without]);
+    }
 }

@@ -10,7 +10,7 @@ use super::file::Form;
 use super::names::Named;
 use super::samples::Samples;
 use crate::decode::Symbolizer;
-use crate::lines::{checked, expect_of, unpacked};
+use crate::lines::{checked, ended, expect_of, marked, unpacked};
 use crate::machine::INSTRUCTIONS;
 use crate::outside::{Callers, Stack};
 use crate::status::{Failure, Status};
@@ -118,15 +118,21 @@ impl Sent {
         // Those of a CPU, from the newest on; and how many lines came with them.
         let (mut newest, mut lines) = (Vec::new(), 0);
         let (mut is_open, mut lost_begin, mut moved_by) = (false, 0, 0);
+        let mut mark = None;
         for (number, line) in log.lines().enumerate() {
             let Some(line) = checked(line, WORD) else {
                 continue;
             };
             let damaged = || format!("line {} has a meaning that is not known here", number + 1);
-            match line.split(' ').collect::<Vec<_>>()[..] {
-                ["begin", version, arch, its_build, probe, rate] => {
-                    let origin = [version, arch, its_build, probe];
-                    let origin = expect_of(origin, image, build)?;
+            let (word, rest) = line.split_once(' ').with_context(damaged)?;
+            let (words, its_mark) = match word {
+                "begin" => marked(rest)?,
+                _ => (rest, None),
+            };
+            match (word, &words.split(' ').collect::<Vec<_>>()[..]) {
+                ("begin", [arch, its_build, probe, rate]) => {
+                    let origin = expect_of([arch, its_build, probe], image, build)?;
+                    mark = its_mark;
                     moved_by = origin.moved_by;
                     sent.is_proven &= origin.is_proven;
                     let rate = rate.parse().ok();
@@ -138,8 +144,8 @@ impl Sent {
                     (lines, is_open) = (1, true);
                 }
                 // Without its begin nobody knows what image its addresses are of.
-                ["stack", ..] if !is_open => lost_begin += 1,
-                ["stack", cpu, what, packed] => {
+                ("stack", _) if !is_open => lost_begin += 1,
+                ("stack", [cpu, what, packed]) => {
                     let mut stack = stack(what, packed).with_context(damaged)?;
                     for frame in &mut stack.frames {
                         *frame = frame.wrapping_sub(moved_by);
@@ -147,8 +153,15 @@ impl Sent {
                     newest.push((cpu.parse().ok().with_context(damaged)?, stack));
                     lines += 1;
                 }
-                ["end", count] => {
-                    let count: u64 = count.parse().ok().with_context(damaged)?;
+                ("end", _) => {
+                    let (count, its_mark) = ended(rest).with_context(damaged)?;
+                    // Of two profiles, of which the first was cut off, and the second has lost its begin: perhaps of two images.
+                    if is_open && (mark != its_mark || lines > count) {
+                        newest.clear();
+                        sent.lost += lines.max(count);
+                        (lines, is_open) = (0, false);
+                        continue;
+                    }
                     sent.lost += count.saturating_sub(lines + lost_begin);
                     sent.stacks.extend(newest.drain(..).rev());
                     sent.lost += std::mem::take(&mut lost_begin);
@@ -175,4 +188,39 @@ fn stack(what: &str, packed: &str) -> Result<Stack> {
         frames: unpacked(packed)?,
         is_complete,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::tests::{begin, line};
+
+    /// How many samples are in these lines, and how many lines are missing.
+    fn read(lines: &[&str]) -> (usize, u64) {
+        let image = std::env::current_exe().expect("this program has a path");
+        let log: String = lines.iter().map(|text| line(WORD, text)).collect();
+        let symbolizer = Symbolizer::open(&image).expect("it can be read");
+        let sent = Sent::read(&log, &image, symbolizer.build_id());
+        let sent = sent.expect("its lines are known");
+        (sent.stacks.len(), sent.lost)
+    }
+
+    const STACK: &str = "stack 0 complete AQM=";
+
+    #[test]
+    fn a_whole_profile_of_each_version_is_read() {
+        let (first, second) = (begin("1", " 100"), begin("2", " 100 1234abcd"));
+        assert_eq!(read(&[&first, STACK, STACK, "end 3"]), (2, 0));
+        assert_eq!(read(&[&second, STACK, "end 2 1234abcd"]), (1, 0));
+        assert_eq!(read(&[&second, STACK, "end 4 1234abcd"]), (1, 2));
+    }
+
+    /// A reset has cut off a profile, and the first line of the next one is lost: its samples may be of another image.
+    #[test]
+    fn two_profiles_are_not_taken_for_one() {
+        let (first, second) = (begin("1", " 100"), begin("2", " 100 1234abcd"));
+        assert_eq!(read(&[&first, STACK, STACK, "end 2"]), (0, 3));
+        assert_eq!(read(&[&second, STACK, STACK, "end 3 1234abce"]), (0, 3));
+        assert_eq!(read(&[&second, STACK, "end 4"]), (0, 4));
+    }
 }

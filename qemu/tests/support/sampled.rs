@@ -42,10 +42,10 @@ fn moved(text: &str) -> String {
         };
         let words: Vec<_> = told.split(' ').collect();
         let told = match words[..] {
-            ["begin", version, arch, build, lies, rate] => {
+            ["begin", version, arch, build, lies, rate, mark] => {
                 let lies = u64::from_str_radix(&lies[2..], 16).expect("an address");
                 format!(
-                    "begin {version} {arch} {build} {:#018x} {rate}",
+                    "begin {version} {arch} {build} {:#018x} {rate} {mark}",
                     lies.wrapping_add(BY)
                 )
             }

@@ -31,17 +31,42 @@ pub(crate) struct Lines {
     word: &'static str,
     /// How many were sent.
     count: u32,
+    /// While they are only counted, and none is sent: the checksum of all.
+    unsent: Option<Digest<'static, u32, NoTable>>,
 }
 
 impl Lines {
-    /// Lines that begin with this word. What was printed before ends its line.
-    pub(crate) fn begin(postmortem: &'static Postmortem, word: &'static str) -> Self {
-        let _ = postmortem.out();
-        Self {
+    /// Sends a first line with what `begin` writes, those of `rest`, and a last one, all of which begin with this word. What was printed before
+    /// ends its line.
+    ///
+    /// The first and the last one have a mark in common, by which a host knows that all between them are of one sending: a reset may
+    /// cut it off, and the next one's first line may be lost. A dying kernel has no random numbers, so the mark is a checksum of
+    /// everything, which is written twice for that. Two sendings with the same mark have the same lines.
+    pub(crate) fn send_all(
+        postmortem: &'static Postmortem,
+        word: &'static str,
+        begin: &dyn Fn(&mut dyn Write) -> fmt::Result,
+        rest: &dyn Fn(&mut Self) -> fmt::Result,
+    ) -> fmt::Result {
+        let new = |unsent| Self {
             postmortem,
             word,
             count: 0,
-        }
+            unsent,
+        };
+        let mut unsent = new(Some(CHECKSUM.digest()));
+        unsent.line(|out| begin(out))?;
+        rest(&mut unsent)?;
+        let mark = unsent.unsent.map_or(0, |all| all.finalize());
+        let _ = postmortem.out();
+        let mut lines = new(None);
+        lines.line(|out| {
+            begin(out)?;
+            write!(out, " {mark:08x}")
+        })?;
+        rest(&mut lines)?;
+        let count = lines.count;
+        lines.line(|out| write!(out, "end {count} {mark:08x}"))
     }
 
     /// Sends a line with what `write` writes.
@@ -49,13 +74,20 @@ impl Lines {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> fmt::Result,
     ) -> fmt::Result {
+        if let Some(all) = &mut self.unsent {
+            return write(&mut Line {
+                postmortem: None,
+                digest: all,
+            });
+        }
+        let mut digest = CHECKSUM.digest();
         let mut line = Line {
-            postmortem: self.postmortem,
-            digest: CHECKSUM.digest(),
+            postmortem: Some(self.postmortem),
+            digest: &mut digest,
         };
         write!(line, "{} ", self.word)?;
         write(&mut line)?;
-        let sum = line.digest.finalize();
+        let sum = digest.finalize();
         writeln!(Plain(self.postmortem), " {sum:08x}")?;
         self.count = self.count.saturating_add(1);
         Ok(())
@@ -111,24 +143,20 @@ impl Lines {
             })
         })
     }
-
-    /// Sends the last line.
-    pub(crate) fn end(&mut self) -> fmt::Result {
-        let count = self.count;
-        self.line(|out| write!(out, "end {count}"))
-    }
 }
 
-/// The begin of a line.
-struct Line {
-    postmortem: &'static Postmortem,
-    digest: Digest<'static, u32, NoTable>,
+/// The begin of a line, which is sent if there is somebody to send it.
+struct Line<'d> {
+    postmortem: Option<&'static Postmortem>,
+    digest: &'d mut Digest<'static, u32, NoTable>,
 }
 
-impl Write for Line {
+impl Write for Line<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.digest.update(text.as_bytes());
-        self.postmortem.send(text);
+        if let Some(postmortem) = self.postmortem {
+            postmortem.send(text);
+        }
         Ok(())
     }
 }
@@ -142,6 +170,9 @@ impl Write for Plain {
         Ok(())
     }
 }
+
+/// The version of the format of all lines. Those of version 1 have no mark.
+pub(crate) const VERSION: u32 = 2;
 
 /// Writes what tells which image it is, and where it lies: the build id in hexadecimal digits, or `-` if it is not known, and the
 /// address of `postmortem_read`.
