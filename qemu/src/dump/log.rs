@@ -25,7 +25,7 @@ pub struct Logged {
     size: u64,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64, if that is known.
     moved_by: Option<u64>,
-    /// A line of the log before it has the image's build id.
+    /// The line that begins its report has the image's build id.
     is_of_image: bool,
 }
 
@@ -44,7 +44,11 @@ impl Logged {
         let (mut all, mut said) = (Vec::new(), None);
         let (mut before, mut lines) = ("", log.lines().map(str::trim_end).zip(1..));
         while let Some((line, number)) = lines.next() {
-            said = crate::decode::build(line).or(said);
+            said = match crate::report::Line::parse(line) {
+                // This is of an earlier report, perhaps of another boot, after which another kernel may run.
+                Some(_) => None,
+                None => crate::decode::build(line).or(said),
+            };
             if line.starts_with("  rip 0x") || line.starts_with("  pc 0x") {
                 let mut rest = lines.clone().peekable();
                 let mut registers = vec![line];
@@ -74,6 +78,7 @@ impl Logged {
                         moved_by,
                         is_of_image: said.is_some() && said == build,
                     });
+                    said = None;
                 }
             }
             before = line;
@@ -190,6 +195,24 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
                 .to_string()
                 .contains("of another image: its build is 5c868ddb")
         );
+    }
+
+    /// The report, or the stack, may be of an earlier boot, with another kernel.
+    #[test]
+    fn a_build_id_of_an_earlier_report_tells_nothing_of_a_stack() {
+        let id = "5c868ddb";
+        let report = format!("cpu 0, task main, x86_64, build {id}, tables verified\n");
+        let frame = "   0: 0x0000000000000000 p a\n";
+        let end = "end of backtrace: complete, 1 frames\n";
+        let last = |log: &str| {
+            let all = all(log, Some(id)).expect("it is whole");
+            all.last().expect("a stack").is_of_image()
+        };
+        for between in [frame, end, LOG] {
+            assert!(!last(&format!("{report}{between}{LOG}")), "{between}");
+            let again = format!("{report}{between}{report}{LOG}");
+            assert!(last(&again), "{between}");
+        }
     }
 
     #[test]
