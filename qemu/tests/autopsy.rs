@@ -24,7 +24,8 @@ use qemu::build::Kernel;
 use qemu::decode::Symbolizer;
 use qemu::machine::{Arch, Processor};
 use sent::{
-    all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent, what_is_missing_is_said,
+    all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent,
+    tasks_are_in_doubt_if_a_cpu_did_not_answer, what_is_missing_is_said,
     what_is_sent_can_be_asked_more, what_is_sent_has_its_image, what_is_sent_says_the_same,
     what_is_sent_without_a_build_id_is_in_doubt,
 };
@@ -48,6 +49,7 @@ kernel_tests! { release:
     what_is_missing_is_said,
     what_is_sent_can_be_asked_more,
     what_is_sent_says_the_same,
+    tasks_are_in_doubt_if_a_cpu_did_not_answer,
     what_is_sent_without_a_build_id_is_in_doubt,
     gdb_says_the_same_of_what_is_sent,
 }

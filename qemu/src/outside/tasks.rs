@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use portable::task_state::State;
-use unwind::{aarch64, arm, x86_64};
+use unwind::{Doubt, aarch64, arm, x86_64};
 
 use super::image::Image;
 use super::memory::Memory;
 use super::told::Told;
-use super::walk::{stacks, walk};
+use super::walk::{stacks, walk_in_doubt};
 use super::{names, resumed};
 use crate::hardware::Processor;
 use crate::machine::Source;
@@ -28,7 +28,7 @@ pub(super) fn write_tasks(
     let Some(tasks) = image.tasks else {
         return Ok(());
     };
-    let in_use = stacks_in_use(image, source);
+    let in_use = InUse::of(image, source);
     let memory = Memory::new(source, CPU);
     for number in 0..tasks.count {
         if !write(out, image, &memory, tasks, number, &in_use)? {
@@ -51,7 +51,7 @@ pub(super) fn write_task(
     number: u64,
 ) -> fmt::Result {
     if let Some(tasks) = image.tasks.filter(|tasks| number < tasks.count) {
-        let in_use = stacks_in_use(image, source);
+        let in_use = InUse::of(image, source);
         let memory = Memory::new(source, CPU);
         if !write(out, image, &memory, tasks, number, &in_use)? {
             writeln!(out, "task {number} cannot be read")?;
@@ -60,27 +60,40 @@ pub(super) fn write_task(
     Ok(())
 }
 
-/// Where the stacks begin that CPUs are on, or will be back on. A task that has one of these still runs, or does so again, whatever is
-/// noted of it: its CPU has left it only when it has left its stack.
-fn stacks_in_use(image: &Image, source: &mut dyn Source) -> BTreeSet<u64> {
-    let count = source.cpus().map_or(0, |cpus| cpus.len());
-    let mut in_use = BTreeSet::new();
-    for cpu in 0..count {
-        let Ok(state) = source.state(cpu) else {
-            continue;
+/// Which stacks CPUs use.
+struct InUse {
+    /// Where the stacks begin that CPUs are on, or will be back on. A task that has one of these still runs, or does so again, whatever is
+    /// noted of it: its CPU has left it only when it has left its stack.
+    stacks: BTreeSet<u64>,
+    /// A CPU cannot be asked, and may be on any stack.
+    may_be_any: bool,
+}
+
+impl InUse {
+    fn of(image: &Image, source: &mut dyn Source) -> Self {
+        let cpus = source.cpus();
+        let mut in_use = Self {
+            stacks: BTreeSet::new(),
+            may_be_any: cpus.is_err(),
         };
-        if state.level != Level::Kernel {
-            continue;
+        for cpu in 0..cpus.map_or(0, |cpus| cpus.len()) {
+            let Ok(state) = source.state(cpu) else {
+                in_use.may_be_any = true;
+                continue;
+            };
+            if state.level != Level::Kernel {
+                continue;
+            }
+            let memory = Memory::new(source, cpu);
+            let ranges = image.ranges(cpu, state.sp);
+            in_use.stacks.append(&mut match state.registers {
+                Registers::X86(registers) => stacks(image, &memory, &ranges, registers),
+                Registers::Arm(registers) => stacks(image, &memory, &ranges, registers),
+                Registers::Arm32(registers) => stacks(image, &memory, &ranges, registers),
+            });
         }
-        let memory = Memory::new(source, cpu);
-        let ranges = image.ranges(cpu, state.sp);
-        in_use.append(&mut match state.registers {
-            Registers::X86(registers) => stacks(image, &memory, &ranges, registers),
-            Registers::Arm(registers) => stacks(image, &memory, &ranges, registers),
-            Registers::Arm32(registers) => stacks(image, &memory, &ranges, registers),
-        });
+        in_use
     }
-    in_use
 }
 
 /// The same; `false` if its words cannot be read.
@@ -90,7 +103,7 @@ fn write(
     memory: &Memory<'_>,
     tasks: Tasks,
     number: u64,
-    in_use: &BTreeSet<u64>,
+    in_use: &InUse,
 ) -> Result<bool, fmt::Error> {
     let at = names::begin(tasks, number);
     let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
@@ -104,7 +117,7 @@ fn write(
     };
     // Whoever runs has no stack pointer there, or an old one.
     let stack = image.stack(sp);
-    if sp == 0 || stack.is_some_and(|stack| in_use.contains(&stack.range.start)) {
+    if sp == 0 || stack.is_some_and(|stack| in_use.stacks.contains(&stack.range.start)) {
         return Ok(true);
     }
     let waits = match state {
@@ -127,14 +140,15 @@ fn write(
     let task = names::task(memory, tasks, number);
     writeln!(out, "task {task}: {waits}, stack {stack}")?;
     let ranges = image.ranges_of_tasks();
+    let doubt = in_use.may_be_any.then(Doubt::may_have_run);
     match image.arch {
         Processor::X86_64 => {
             let registers = x86_64::Registers::new(tasks.resume, sp, 0);
-            walk(out, image, memory, &ranges, registers)?;
+            walk_in_doubt(out, image, memory, &ranges, registers, doubt)?;
         }
         Processor::Aarch64 => {
             let registers = aarch64::Registers::new(tasks.resume, sp, 0, 0);
-            walk(out, image, memory, &ranges, registers)?;
+            walk_in_doubt(out, image, memory, &ranges, registers, doubt)?;
         }
         Processor::Armv7a => {
             // Where the code in memory is another, nobody knows what it loads.
@@ -145,7 +159,7 @@ fn write(
                 registers.lr = None;
                 registers
             });
-            walk(out, image, memory, &ranges, registers)?;
+            walk_in_doubt(out, image, memory, &ranges, registers, doubt)?;
         }
     }
     Ok(true)

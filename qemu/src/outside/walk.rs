@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use unwind::report::Text;
-use unwind::{End, Event, Range, Stacks, Trace};
+use unwind::{Doubt, End, Event, Range, Stacks, Trace};
 
 use super::begin::{Begin, frames};
 use super::image::Image;
@@ -22,6 +22,18 @@ pub(super) fn walk<R: Begin>(
     memory: &Memory<'_>,
     ranges: &[Range],
     registers: R,
+) -> Result<Option<R>, fmt::Error> {
+    walk_in_doubt(out, image, memory, ranges, registers, None)
+}
+
+/// The same walk, with a doubt about all of it, which is told if the walk itself finds none.
+pub(super) fn walk_in_doubt<R: Begin>(
+    out: &mut Told<'_>,
+    image: &Image,
+    memory: &Memory<'_>,
+    ranges: &[Range],
+    registers: R,
+    doubted: Option<Doubt>,
 ) -> Result<Option<R>, fmt::Error> {
     let code = image.ranges_of_code();
     let stacks = || Stacks::new(ranges, |address| memory.word_of::<R>(address));
@@ -66,7 +78,19 @@ pub(super) fn walk<R: Begin>(
                     None => writeln!(out, "   ----- interrupted -----")?,
                 }
             }
-            text.write(&mut lines, event)
+            match *event {
+                Event::End {
+                    end,
+                    doubt: None,
+                    count,
+                } if doubted.is_some() => {
+                    let is_complete = end.is_complete();
+                    let end = if is_complete { End::Outermost } else { end };
+                    let doubt = doubted;
+                    text.write::<R>(&mut lines, &Event::End { end, doubt, count })
+                }
+                _ => text.write(&mut lines, event),
+            }
         })?;
     out.add_walk(&lines)?;
     Ok(last.filter(|_| matches!(end, End::User { .. })))

@@ -29,6 +29,10 @@ pub fn what_is_sent_without_a_build_id_is_in_doubt(kernel: Kernel) {
     sent::what_is_sent_without_a_build_id_is_in_doubt(&image(kernel));
 }
 
+pub fn tasks_are_in_doubt_if_a_cpu_did_not_answer(kernel: Kernel) {
+    sent::tasks_are_in_doubt_if_a_cpu_did_not_answer(&image(kernel));
+}
+
 /// gdb finds the same callers of both CPUs, and reads nothing that was not sent.
 pub fn gdb_says_the_same_of_what_is_sent(kernel: Kernel) {
     let image = image(kernel);

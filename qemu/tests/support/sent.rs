@@ -127,12 +127,49 @@ pub fn with_build(text: &str, word: &str, build: &str) -> String {
         let mut words: Vec<_> = line.split(' ').collect();
         words.pop();
         words[4] = build;
-        let line = words.join(" ");
-        let mut crc = Crc::new();
-        crc.update(line.as_bytes());
-        format!("{line} {:08x}", crc.sum())
+        with_sum(&words.join(" "))
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The line with its checksum.
+fn with_sum(line: &str) -> String {
+    let mut crc = Crc::new();
+    crc.update(line.as_bytes());
+    format!("{line} {:08x}", crc.sum())
+}
+
+/// It may be on the stack of any task, although that was noted as one that does not run.
+pub fn tasks_are_in_doubt_if_a_cpu_did_not_answer(image: &Path) {
+    let (text, _folder, _) = boot(image, "deadlock");
+    let tasks = |text: &str| {
+        let mut sent = Sent::all(text, image).expect("it can be read");
+        let sent = sent.last_mut().expect("a dump");
+        let told = Outside::new(image).report(sent, "it was sent");
+        let told = told.expect("a report");
+        let (_, tasks) = told.split_once("\ntask ").expect(&told);
+        lists(tasks)
+    };
+    let whole = tasks(&text);
+    let ends = |list: &List, end: &str| list.1.contains(end);
+    let is_complete = |list: &List| ends(list, ": complete, ");
+    assert!(whole.iter().any(is_complete), "{whole:x?}");
+    let is_of_other = |line: &&str| line.starts_with("dump cpu 1 ");
+    assert_eq!(text.lines().filter(is_of_other).count(), 1, "{text}");
+    let lines = text.lines().map(|line| match is_of_other(&line) {
+        true => with_sum("dump cpu 1 does not answer"),
+        false => line.to_owned(),
+    });
+    let lines = lines.filter(|line| !line.starts_with("dump more 1 "));
+    let doubted = tasks(&lines.collect::<Vec<_>>().join("\n"));
+    let doubt = "from frame 0 on in doubt (the task may have run meanwhile)";
+    assert!(doubted.len() >= whole.len(), "{doubted:x?}");
+    for list in &doubted {
+        assert!(ends(list, doubt), "{list:x?}");
+    }
+    for list in whole {
+        assert!(doubted.iter().any(|it| it.0 == list.0), "{list:x?}");
+    }
 }
 
 /// Without a build id nothing shows that it is of this image, whose own code is no evidence: no list is complete.
