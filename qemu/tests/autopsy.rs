@@ -191,6 +191,18 @@ fn build_id(image: &[u8]) -> usize {
     end - id.len()
 }
 
+/// The address of an image's build id, and how many bytes it has.
+fn loaded_build_id(image: &[u8]) -> (u64, u64) {
+    use object::{Object, ObjectSection};
+
+    let file = object::File::parse(image).expect("it is ELF");
+    let section = file.section_by_name(".note.gnu.build-id");
+    let section = section.expect("it has a build id");
+    let (start, _) = section.file_range().expect("a section has it");
+    let before = build_id(image) as u64 - start;
+    (section.address() + before, section.size() - before)
+}
+
 /// Those that run and those that do not, and what they wait for.
 fn tasks(kernel: Kernel<Processor>) {
     let says = [

@@ -38,7 +38,8 @@ pub struct Autopsy {
     #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["dump", "interactive", "gdb"])]
     pub registers: Option<PathBuf>,
 
-    /// With --registers: bytes of memory from this address on, as the CPU sees it: stacks above all. May be given several times
+    /// With --registers: bytes of memory from this address on, as the CPU sees it: stacks above all; and the build id, in
+    /// .note.gnu.build-id, or code, as without them no list is complete. May be given several times
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 

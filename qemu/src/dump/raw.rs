@@ -175,11 +175,6 @@ impl Source for Raw {
     fn knows(&self, address: u64, bytes: u64) -> bool {
         self.memory.know(address, bytes)
     }
-
-    /// Whoever has read the registers has named the image of the machine in front of them.
-    fn is_of_image(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]
@@ -216,6 +211,16 @@ mod tests {
             };
             assert_eq!(registers.elr.is_some(), is_own, "{text}");
         }
+    }
+
+    /// Whoever has read them may have named the image of another build.
+    #[test]
+    fn registers_do_not_show_what_image_ran() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let file = folder.path().join("registers");
+        fs::write(&file, "rip 0x1\nrsp 0x2\nrbp 0x3\n").expect("a file can be written");
+        let raw = Raw::read(&file, &[], Processor::X86_64).expect("it is whole");
+        assert!(!raw.is_of_image());
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) enum InMemory {
     Unknown,
     /// No code could be compared: none is in what is left of the machine, or the tables have no checksums of it.
     NotCompared,
+    /// No code could be compared, but the image's build id is there.
+    Named,
     /// The code in memory is the code that was linked, by the checksums in the image's tables.
     Same,
     /// The same of all code that could be read. That from this address on could not, and is most of the code, or the small part that a kernel
@@ -21,6 +23,8 @@ pub(super) enum InMemory {
         unread: u64,
         /// It is most of the code.
         is_most: bool,
+        /// The image's build id is there.
+        is_named: bool,
     },
     /// Of the code that was linked, the range from this address on differs.
     Changed(u64),
@@ -60,15 +64,18 @@ pub(super) fn in_memory(
             Some(Err(_)) | None => {}
         }
     }
-    match (changed, is_build(build, source, cpu)) {
+    let has_build = is_build(build, source, cpu);
+    match (changed, has_build) {
         (_, Some(false)) => InMemory::Another,
         (None, _) if is_same => unread.map_or(InMemory::Same, |unread| InMemory::Partly {
             unread,
             is_most: without > all,
+            is_named: has_build == Some(true),
         }),
         // Without a build id: nearly nothing of it is there. Code that changes itself changes little.
         (_, None) if equal < all / 2 => InMemory::Another,
         (Some(start), _) => InMemory::Changed(start),
+        (None, Some(true)) => InMemory::Named,
         (None, _) => InMemory::NotCompared,
     }
 }
@@ -150,10 +157,16 @@ mod tests {
         assert_eq!(compared(&[boot, text]), InMemory::Same);
         assert_eq!(compared(&[boot, text, (BUILD, 3)]), InMemory::Another);
         assert_eq!(compared(&[boot, (TEXT, 3), build]), InMemory::Changed(TEXT));
-        assert_eq!(compared(&[build]), InMemory::NotCompared);
-        let partly = |unread, is_most| InMemory::Partly { unread, is_most };
-        assert_eq!(compared(&[text, build]), partly(BOOT, false));
-        assert_eq!(compared(&[boot, build]), partly(TEXT, true));
+        assert_eq!(compared(&[build]), InMemory::Named);
+        assert_eq!(compared(&[]), InMemory::NotCompared);
+        let partly = |unread, is_most, is_named| InMemory::Partly {
+            unread,
+            is_most,
+            is_named,
+        };
+        assert_eq!(compared(&[text, build]), partly(BOOT, false, true));
+        assert_eq!(compared(&[boot, build]), partly(TEXT, true, true));
+        assert_eq!(compared(&[boot]), partly(TEXT, true, false));
         assert_eq!(compared(&[boot, (BUILD, 3)]), InMemory::Another);
     }
 }

@@ -168,12 +168,22 @@ impl Image {
         self.is_verified() || matches!(self.in_memory, InMemory::Partly { .. })
     }
 
+    /// Whether its build id, or all of its code, is what is in memory.
+    pub(super) fn is_there(&self) -> bool {
+        match self.in_memory {
+            InMemory::Named | InMemory::Same => true,
+            InMemory::Partly { is_named, .. } => is_named,
+            _ => false,
+        }
+    }
+
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
         let rows = self.tables.rows();
         match self.in_memory {
             InMemory::Unknown
             | InMemory::NotCompared
+            | InMemory::Named
             | InMemory::Same
             | InMemory::Partly { .. } => rows,
             InMemory::Changed(start) => rows.of_changed(start),
@@ -300,16 +310,18 @@ impl fmt::Display for Image {
         write!(f, "{}", self.tables)?;
         match self.in_memory {
             // In the words of a kernel, which says so only of tables that are right.
-            InMemory::NotCompared if self.tables.are_verified() => {
+            InMemory::NotCompared | InMemory::Named if self.tables.are_verified() => {
                 f.write_str(", code not compared")?
             }
             // In the words of a kernel.
             InMemory::Partly {
                 unread,
                 is_most: true,
+                ..
             } => write!(f, ", code at {unread:#x} cannot be read")?,
             InMemory::Unknown
             | InMemory::NotCompared
+            | InMemory::Named
             | InMemory::Same
             | InMemory::Partly { .. } => {}
             InMemory::Changed(start) => write!(f, ", {}", Damage::Code { start })?,

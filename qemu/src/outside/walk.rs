@@ -48,7 +48,7 @@ pub(super) fn walk_in_doubt<R: Begin>(
     // Of a log there is no code at all; a machine has all of it, or does not run this image.
     let is_another =
         same.contains(&Some(false)) || same.contains(&None) && same.contains(&Some(true));
-    let is_verified = image.is_verified() || same.contains(&Some(true));
+    let is_verified = image.is_there() || same.contains(&Some(true));
     let is_unknown = !is_verified && !memory.is_of_image();
     let unwinder = match (is_another, is_unknown) {
         (true, _) => unwinder(image.rows().of_another()),

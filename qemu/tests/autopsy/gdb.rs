@@ -151,7 +151,8 @@ pub fn gdb_may_come_by_a_port(kernel: Kernel) {
 /// The pages of a stack that gdb is asked for, from the one with the stack pointer on. The page behind a stack is not there.
 const PAGES: u64 = 4;
 
-/// Registers and stacks that gdb has written to files are enough for the same report.
+/// Registers, stacks and the build id that gdb has written to files are enough for the same report. Without the build id nothing shows
+/// that the image ran, and no list is complete.
 pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
     let image = image(kernel);
     let (folder, dump) = expect_of(&image, "hang-masked", "1", &["complete"]);
@@ -168,6 +169,12 @@ pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
         let command = format!("dump binary memory {memory} $page+{from} $page+{end}\n");
         commands.push_str(&command);
     }
+    let bytes = std::fs::read(&image).expect("the image is there");
+    let (id, length) = super::loaded_build_id(&bytes);
+    let id_file = file("id");
+    let id_shown = id_file.display();
+    let command = format!("dump binary memory {id_shown} {id:#x} {:#x}\n", id + length);
+    commands.push_str(&command);
     let said = said(&dump, &commands);
     let (_, sp) = said.split_once("sp is ").expect(&said);
     let sp: String = sp.chars().take_while(char::is_ascii_hexdigit).collect();
@@ -183,8 +190,13 @@ pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
     let paths = [&registers, &image].map(|path| path.to_str().expect("a path in UTF-8"));
     let [registers, image] = paths;
     let words = ["autopsy", "--registers", registers, "--image", image];
-    let read = run(words.into_iter().chain(pages.iter().map(String::as_str)));
-    let read = read.expect(0).text();
+    let words = words.into_iter().chain(pages.iter().map(String::as_str));
+    let doubted = run(words.clone()).expect(0).text();
+    assert!(!doubted.contains(": complete, "), "{doubted}");
+    let unknown = "nothing shows that this image ran";
+    assert!(doubted.contains(unknown), "{doubted}");
+    let id_memory = format!("--memory={id:#x}={}", id_file.display());
+    let read = run(words.chain([&*id_memory])).expect(0).text();
     let kept = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0).text();
     // Each says why it was asked; and where tasks are noted gdb was not told to read.
     let lines = |text: &str| {
