@@ -58,10 +58,12 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
             | Verdict::Failed(_),
             _,
         )
-        | (_, Outcome::Interactive | Outcome::Hangs) => by_verdict(booted),
+        | (_, Outcome::Interactive)
+        | (Verdict::Panicked, Outcome::Hangs) => by_verdict(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
+        (Verdict::Success, Outcome::Hangs) => failed("succeeded, but should have hung"),
         (Verdict::Success, _) => failed("succeeded, but should have panicked"),
         (Verdict::Panicked, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             failed("panicked, but should have succeeded")
@@ -192,6 +194,15 @@ mod tests {
             assert_eq!(judged.status, Status::Failed);
             assert!(judged.words.contains(words), "{}", judged.words);
         }
+    }
+
+    #[test]
+    fn a_scenario_that_should_hang_must_not_succeed() {
+        let judged = |verdict| scenario(Outcome::Hangs, &booted(verdict, ""));
+        let success = judged(Verdict::Success);
+        assert_eq!(success.status, Status::Failed);
+        assert_eq!(success.words, "succeeded, but should have hung");
+        assert_eq!(judged(Verdict::TimedOut).status, Status::TimedOut);
     }
 
     #[test]
