@@ -129,6 +129,11 @@ fn begins(line: &str) -> bool {
     Begin::of(line) == Some(Begin::Failure)
 }
 
+/// Whether the list of another CPU or of a task follows.
+fn is_of_another(line: &str) -> bool {
+    Begin::of(line).is_some_and(|begin| begin != Begin::Failure)
+}
+
 /// Looks for a whole report on the serial line. Returns how many frames it has or, if its callers should be `in_doubt`, the
 /// words of its verdict. The error is what it lacks.
 fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
@@ -140,13 +145,27 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
             "panicked, but there is no line that begins with \"panicked at \" or \"fault on cpu \"",
         );
     }
-    let end = lines.find_map(|line| match Line::parse(line) {
-        Some((_, Line::End(end))) => Some(end),
-        _ => None,
+    // The list of another CPU or of a task has an end line of its own.
+    let mut lines = lines.take_while(|line| !is_of_another(line));
+    let (mut frames, mut is_gapless) = (0_usize, true);
+    let end = lines.find_map(|line| {
+        match Line::parse(line)?.1 {
+            Line::End(end) => return Some(end),
+            Line::Frame(frame) => {
+                is_gapless &= frame.number.trim().parse() == Ok(frames);
+                frames = frames.saturating_add(1);
+            }
+            Line::LeftOut(count) => frames = frames.saturating_add(count),
+            _ => {}
+        }
+        None
     });
     let Some(end) = end else {
         return Err("panicked, but its backtrace has no end line");
     };
+    if !is_gapless || frames != end.frames {
+        return Err("panicked, but its backtrace lacks frames that its end line counts");
+    }
     let is_whole = matches!(
         end.verdict,
         report::Verdict::Complete | report::Verdict::User
@@ -193,6 +212,43 @@ mod tests {
             let judged = scenario(Outcome::Panics, &booted(Verdict::Panicked, &serial));
             assert_eq!(judged.status, Status::Failed);
             assert!(judged.words.contains(words), "{}", judged.words);
+        }
+    }
+
+    /// The end line of another list is not that of the failure's.
+    #[test]
+    fn a_panic_needs_all_frames_of_its_own_list() {
+        let frame = |number| format!("{number:>4}: 0x0000000000000000 r a\n");
+        let end = |count| format!("end of backtrace: complete, {count} frames\n");
+        let begin = "panicked at a:1:2: no\ncpu 0, x86_64\n".to_owned();
+        let other = "cpu 1, task main1, stopped at 0x10, stack boot of cpu 1\n".to_owned();
+        let task = "task first: ready\n".to_owned();
+        let out = "   ----- 40 frames left out -----\n".to_owned();
+        let judged = |lines: &[String]| {
+            let serial = lines.concat();
+            scenario(Outcome::Panics, &booted(Verdict::Panicked, &serial)).status
+        };
+        let whole = [
+            vec![begin.clone(), frame(0), frame(1), end(2)],
+            vec![begin.clone(), frame(0), out.clone(), frame(41), end(42)],
+            vec![begin.clone(), frame(0), end(1), other.clone(), end(3)],
+        ];
+        for lines in whole {
+            assert_eq!(judged(&lines), Status::Success, "{lines:?}");
+        }
+        let lacking = [
+            vec![begin.clone(), end(2)],
+            vec![begin.clone(), frame(0), end(2)],
+            vec![begin.clone(), frame(1), end(1)],
+            vec![begin.clone(), frame(0), frame(2), end(2)],
+            vec![begin.clone(), frame(0), frame(41), end(42)],
+            vec![begin.clone(), frame(0), other.clone(), frame(0), end(1)],
+            vec![begin.clone(), other, frame(0), end(1)],
+            vec![begin.clone(), frame(0), task.clone(), frame(1), end(2)],
+            vec![begin, task, frame(0), end(1)],
+        ];
+        for lines in lacking {
+            assert_eq!(judged(&lines), Status::Failed, "{lines:?}");
         }
     }
 
