@@ -83,9 +83,11 @@ impl LastWords {
     /// The errors of `out`.
     pub fn show(&self, out: &mut dyn Write) -> fmt::Result {
         // Where power was off, memory has any content.
-        let has_survived = self.count_boot();
+        let is_counted = self.count_boot();
         let rings = self.region.rings().map(Ring::checked);
         let has_text = |state: &Option<State>| state.is_some_and(|state| state.length > 0);
+        // The count of boots may be damaged, too. A text whose checksum is right was kept.
+        let has_survived = is_counted || rings.iter().flatten().any(|(_, state)| has_text(state));
         let is_lost = |state: &Option<State>| has_survived && state.is_none();
         let mut parts = rings.iter().flatten();
         if parts.any(|(_, state)| has_text(state) || is_lost(state)) {
@@ -248,6 +250,21 @@ mod tests {
         region.text.parts[0].text[7].fetch_xor(1, Ordering::Relaxed);
         assert_eq!(shown(region), format!("{TITLE}{lost}"));
         assert_eq!(shown(region), "");
+    }
+
+    /// The number of boots is not the only evidence that memory has kept its content.
+    #[test]
+    fn a_damaged_part_is_told_although_the_number_of_boots_is_damaged() {
+        let region = region();
+        let words = booted(region);
+        words.keep("a line of sixteen\n".repeat(SIZE / 16).as_bytes());
+        let (current, _) = region.text.current();
+        current.state.fetch_xor(1 << 40, Ordering::Relaxed);
+        region.boots.fetch_xor(1, Ordering::Relaxed);
+        let shown = shown(region);
+        let lost = "| -- text is lost here: its checksum is wrong --\n";
+        assert!(shown.contains(lost), "{shown}");
+        assert!(shown.contains("a line of sixteen"), "{shown}");
     }
 
     /// What the next boot shows if the caches have written nothing back but what they were told to.
