@@ -91,6 +91,9 @@ impl Asked {
     /// Where the function with this name begins, if only one has it.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<u64> {
+        if self.image.is_another() {
+            return None;
+        }
         let function = self.symbolizer.find(name, 0)?;
         Some(function.start.wrapping_add(self.image.moved_by))
     }
@@ -100,6 +103,9 @@ impl Asked {
     /// # Errors
     /// When the debug information cannot be read.
     pub fn named_static(&self, name: &str) -> Result<Option<u64>> {
+        if self.image.is_another() {
+            return Ok(None);
+        }
         let statics = self.statics().as_ref();
         let statics = statics.map_err(|error| anyhow!("{error:#}"))?;
         let mut named = statics.iter().filter(|one| one.name == name);
@@ -110,6 +116,9 @@ impl Asked {
     /// The static at an address, with its type, and what lies there in it: both as text, empty if that is not known.
     #[must_use]
     pub fn static_at(&self, address: u64) -> (String, String) {
+        if self.image.is_another() {
+            return Default::default();
+        }
         let linked = self.linked(address);
         let statics = self.statics().as_ref().map_or(&[][..], Vec::as_slice);
         let before = statics.partition_point(|one| one.address <= linked);
@@ -170,5 +179,42 @@ impl Asked {
 
     const fn told(&self) -> Told<'_> {
         Told::new(&self.image, &self.symbolizer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dump::{Place, Raw};
+
+    /// A machine at whose addresses of this program there are zeros: another build id, and other code.
+    fn another() -> (Asked, PathBuf) {
+        let path = std::env::current_exe().expect("this program has a path");
+        let image = Image::read(&path).expect("it can be read");
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let [registers, zeros] = ["registers", "zeros"].map(|name| folder.path().join(name));
+        std::fs::write(&registers, "rip 0x1\nrsp 0x2\nrbp 0x3\n").expect("a file");
+        let end = image.code.iter().map(|(bytes, at)| at + bytes.len() as u64);
+        let size = end.max().expect("it has code").next_multiple_of(0x1000);
+        std::fs::write(&zeros, vec![0; size as usize]).expect("a file");
+        let place = Place::parse(&format!("0x0={}", zeros.display())).expect("a place");
+        let mut raw = Raw::read(&registers, &[place], image.arch).expect("it is whole");
+        (Asked::open(&path, &mut raw).expect("it can be read"), path)
+    }
+
+    #[test]
+    fn names_of_an_image_that_is_not_in_memory_are_not_used() {
+        let (asked, path) = another();
+        assert!(asked.image.is_another());
+        let symbolizer = Symbolizer::open(&path).expect("it can be read");
+        let main = symbolizer.find("main", 0).expect("a function");
+        assert_eq!(asked.function("main"), None);
+        assert_eq!(asked.lies_at(main.start), "");
+        let one = Static::word("kernel::ONE", 0x1000);
+        let set = asked.statics.set(Ok(vec![one]));
+        set.expect("nobody has read them");
+        let named = asked.named_static("kernel::ONE").expect("they are read");
+        assert_eq!(named, None);
+        assert_eq!(asked.static_at(0x1000), Default::default());
     }
 }

@@ -38,6 +38,21 @@ enum Parts {
 }
 
 impl Static {
+    /// A word, in tests.
+    #[cfg(test)]
+    pub(crate) fn word(name: &str, address: u64) -> Self {
+        let layout = Type {
+            name: "u64".to_owned(),
+            size: 8,
+            parts: Parts::None,
+        };
+        Self {
+            name: name.to_owned(),
+            address,
+            layout: Rc::new(layout),
+        }
+    }
+
     /// Whether this address is in it.
     #[must_use]
     pub fn holds(&self, address: u64) -> bool {
