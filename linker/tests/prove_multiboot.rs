@@ -97,7 +97,7 @@ fn code_of_32_bits_is_unproven() {
         ("multiboot_none", "", false),
     ] {
         let text = format!(
-            ".global _start\n .type _start, @function\n _start:\n call check\n 1: jmp 1b\n .size _start, . - _start\n
+            ".global _start\n .type _start, @function\n _start:\n call check\n .byte 0xea\n .long 0x100000\n .word 8\n call serve\n 1: jmp 1b\n .size _start, . - _start\n
              .type check, @function\n check:\n push %rax\n pop %rax\n ret\n .size check, . - check\n .balign 8\n {header}
              .type serve, @function\n serve:\n push %rbx\n call other\n pop %rbx\n ret\n .size serve, . - serve\n
              .type other, @function\n other:\n ret\n .size other, . - other\n .data\n .quad serve\n"

@@ -210,14 +210,23 @@ impl<'a> Claims<'a> {
     /// Marks the functions that are reached where boot loaders enter the image in another mode. A far jump leaves this mode.
     fn find_other_mode(&mut self) {
         let starts = self.program.other_mode.iter();
-        let mut work: Vec<u32> = starts.filter_map(|start| self.graph.at(*start)).collect();
+        let starts = starts.filter_map(|start| self.graph.at(*start));
+        // Its branches may be decoded wrongly, so that all code up to the far jump counts, which is no instruction here.
+        let mut work: Vec<u32> = Vec::new();
+        for start in starts {
+            let (_, all) = &self.extents.all[self.extents.of[start as usize] as usize];
+            let behind = all.iter().skip_while(|number| **number != start);
+            let mut end = self.graph.node(start).at;
+            work.extend(behind.take_while(|number| {
+                let node = self.graph.node(**number);
+                let is_next = node.at == end && node.flow != Flow::Unknown;
+                end = node.at + u64::from(node.length);
+                is_next
+            }));
+        }
         while let Some(number) = work.pop() {
             if !self.other_mode.insert(number) {
                 continue;
-            }
-            let (extent, all) = &self.extents.all[self.extents.of[number as usize] as usize];
-            if extent.start < extent.end {
-                work.extend(all);
             }
             let mut push = |to| {
                 if to != OUT {
