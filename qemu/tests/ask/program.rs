@@ -114,7 +114,8 @@ const fn stays(arch: Arch) -> &'static str {
 const fn calls(arch: Arch) -> &'static str {
     match arch {
         Arch::X86_64 => "int $64",
-        Arch::Aarch64 => "svc #0",
+        // Of an unknown number the checker believes nothing: it may be `clone`.
+        Arch::Aarch64 => "mov x8, #64\n svc #0",
     }
 }
 
