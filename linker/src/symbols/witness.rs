@@ -68,6 +68,9 @@ struct Call {
     name: u32,
 }
 
+/// Calls of inlined functions, with the ranges of these.
+type Calls = Vec<(Range<u64>, Call)>;
+
 /// A unit: its lines, and whether it is of assembly.
 struct Unit {
     lines: Ranges<Place>,
@@ -321,7 +324,7 @@ impl Found {
     ) -> gimli::Result<()> {
         // Functions in functions: the index and the depth of each in the tree.
         let mut open: Vec<(usize, isize)> = Vec::new();
-        let mut found: Vec<(Vec<u64>, Vec<(Range<u64>, Call)>)> = Vec::new();
+        let mut found: Vec<(Vec<u64>, Calls)> = Vec::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             let depth = entry.depth();
