@@ -302,7 +302,9 @@ impl Claims<'_> {
                 if let Some((last, before, returns)) = last {
                     let is_ended = is_call(before.flow) && !returns;
                     is_after_call = is_ended && before.next == number;
-                    if is_ended || before.flow == Flow::Trap {
+                    // A trap behind data is data, too: zeros between constants.
+                    let is_data = node.flow == Flow::Trap && before.next != number;
+                    if (is_ended || before.flow == Flow::Trap) && !is_data {
                         from.push((last, Edge::Behind));
                     }
                 }

@@ -281,3 +281,14 @@ fn code_of_another_mode_has_no_rows() {
         );
     }
 }
+
+/// Zeros between constants are no traps at which control continues.
+#[test]
+fn zeros_behind_a_trap_lead_nowhere() {
+    judge(
+        A64,
+        "fn start\n adr x0, top\n mov sp, x0\n mov x30, xzr\n bl main\n brk #0\n .word 0xfefefefe\n .word 0\n .word 0xfefefefe\n .word 0\n end\n\
+         fn leaf\n sub sp, sp, #16 | sp+0\n nop | sp+16; not sp+0\n add sp, sp, #16\n ret\n end\n\
+         fn main\n str x30, [sp, #-16]!\n bl leaf | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end\n .data\n top: .quad 0",
+    );
+}
