@@ -134,6 +134,16 @@ fn is_of_another(line: &str) -> bool {
     Begin::of(line).is_some_and(|begin| begin != Begin::Failure)
 }
 
+/// The number in a line of a compact report, which has no address: `  0 p kernel::bad::x86_64::read (..src/bad/x86_64/mod.rs:24)`.
+fn compact_frame(line: &str) -> Option<usize> {
+    let mut words = line.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    words
+        .next()
+        .is_some_and(|word| ["p", "r", "a", "f", "l", "?"].contains(&word))
+        .then_some(number)
+}
+
 /// Looks for a whole report on the serial line. Returns how many frames it has or, if its callers should be `in_doubt`, the
 /// words of its verdict. The error is what it lacks.
 fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
@@ -149,7 +159,14 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     let mut lines = lines.take_while(|line| !is_of_another(line));
     let (mut frames, mut is_gapless) = (0_usize, true);
     let end = lines.find_map(|line| {
-        match Line::parse(line)?.1 {
+        let Some((_, line)) = Line::parse(line) else {
+            // A compact report leaves out frames without a line about that.
+            let number = compact_frame(line)?;
+            is_gapless &= number >= frames;
+            frames = number.saturating_add(1);
+            return None;
+        };
+        match line {
             Line::End(end) => return Some(end),
             Line::Frame(frame) => {
                 is_gapless &= frame.number.trim().parse() == Ok(frames);
@@ -224,6 +241,7 @@ mod tests {
         let other = "cpu 1, task main1, stopped at 0x10, stack boot of cpu 1\n".to_owned();
         let task = "task first: ready\n".to_owned();
         let out = "   ----- 40 frames left out -----\n".to_owned();
+        let compact = |number| format!("{number:>3} r a (a:1)\n");
         let judged = |lines: &[String]| {
             let serial = lines.concat();
             scenario(Outcome::Panics, &booted(Verdict::Panicked, &serial)).status
@@ -232,12 +250,16 @@ mod tests {
             vec![begin.clone(), frame(0), frame(1), end(2)],
             vec![begin.clone(), frame(0), out.clone(), frame(41), end(42)],
             vec![begin.clone(), frame(0), end(1), other.clone(), end(3)],
+            vec![begin.clone(), compact(0), compact(1), end(2)],
+            vec![begin.clone(), compact(0), compact(41), end(42)],
         ];
         for lines in whole {
             assert_eq!(judged(&lines), Status::Success, "{lines:?}");
         }
         let lacking = [
             vec![begin.clone(), end(2)],
+            vec![begin.clone(), compact(0), end(2)],
+            vec![begin.clone(), compact(1), compact(0), end(1)],
             vec![begin.clone(), frame(0), end(2)],
             vec![begin.clone(), frame(1), end(1)],
             vec![begin.clone(), frame(0), frame(2), end(2)],
