@@ -258,7 +258,7 @@ fn system_instructions() {
             ("msr daif, x1", &[33], Nothing),
             ("msr allint, x1", &[33], Nothing),
             ("msr elr_el12, x1", &[33], Nothing),
-            ("msr elr_el2, x1", &[33], Nothing),
+            ("msr elr_el2, x1", &[33, 39], Nothing),
             ("gcsstr x1, [x9]", &[], Bytes(8)),
             ("gcssttr x1, [x9]", &[], Bytes(8)),
             ("gcspushm x1", &[], Nothing),
