@@ -65,7 +65,7 @@ fn stacks(folded: &str) -> Vec<(Vec<&str>, u64)> {
 fn has_no_row(kernel: Kernel, stack: &[&str]) -> bool {
     let innermost = stack.last().expect("a frame");
     let is_trap_code = innermost.starts_with("exception_") || innermost.starts_with("trap_");
-    kernel.arch == Processor::Armv7a && (is_trap_code || *innermost == "__aeabi_uidiv")
+    kernel.arch == Processor::Armv7a && (is_trap_code || *innermost == "__udivsi3")
 }
 
 fn a_kernel_samples_itself(kernel: Kernel) {
