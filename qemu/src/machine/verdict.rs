@@ -133,7 +133,7 @@ impl Verdict {
                 "QEMU ended with status 0, as a debugger's `kill` ends it: under a debugger this is no verdict".into(),
             ),
             () if ended.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
-                "QEMU ended with status 0 and without a word of the machine's end, as who types at its monitor can end it: leave \
+                "QEMU ended with status 0 and reported no end of the machine. A command at its monitor can cause that: leave \
                  -monitor, -mon and -qmp out"
                     .into(),
             ),

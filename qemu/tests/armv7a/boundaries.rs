@@ -58,7 +58,8 @@ fn every_boundary_is_right(release: bool, boundaries: u64) {
     for tally in tallies {
         assert!(tally.is_right(), "{tally}");
         assert!(tally.boundaries >= boundaries / 2, "{tally}");
-        // Each exception is at one vector; how many ticks of the timer there are, and which of them divides, is a matter of the host's time.
+        // Each exception is at one vector; how many ticks of the timer there are is a matter of the host's time. Whether one of the boundaries
+        // is in a division depends on where they begin and end.
         let excused = tally.excused.iter();
         let at_vectors = excused.filter(|((_, function, _), _)| function == "exception_vectors");
         let exceptions: u64 = at_vectors.map(|(_, count)| count).sum();
