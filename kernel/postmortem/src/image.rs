@@ -40,6 +40,11 @@ impl Section {
         }
     }
 
+    /// The addresses from the first byte to the last one.
+    pub(crate) fn range(&self) -> unwind::Range {
+        unwind::Range::new(self.address, self.end())
+    }
+
     /// The address after the last byte.
     #[must_use]
     pub fn end(&self) -> u64 {

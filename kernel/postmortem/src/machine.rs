@@ -1,6 +1,6 @@
 //! The line about the machine: what runs, and what its tables are worth.
 
-use core::fmt;
+use core::{fmt, iter};
 
 use unwind::report::write_bytes;
 
@@ -9,13 +9,13 @@ use crate::image::Image;
 use crate::module::Loaded;
 use crate::modules::Reading;
 use crate::regions::Regions;
-use crate::tables::{Outcome, both, moved_by, weakness, write_outcome};
+use crate::tables::{Outcome, both, is_right, moved_by, weakness, write_outcome};
 
 /// The architecture, the build and the state of the tables; as text, without a newline.
 pub(crate) struct Machine {
     build_id: &'static [u8],
     verified: Outcome,
-    /// The first address of the image's code that cannot be read.
+    /// The first address of code that was not compared: of the image's code, or of code whose checksums its tables contain.
     missing: Option<u64>,
     /// The weakest tables of a module, if they are weaker than those of the image.
     of_module: Option<Outcome>,
@@ -33,13 +33,17 @@ impl Machine {
         let outcomes = (regions.iter()).map(|code| tables.verify_code(code.bytes, code.address));
         let verified = (outcomes.reduce(both)).unwrap_or_else(|| tables.verify_code(&[], 0));
         image.tables = image.tables.verified(verified);
+        // Ranges of tables that are damaged may be wrong.
+        let checked = (image.tables.checked_code()).filter(|_| is_right(&verified));
+        let code = iter::once(image.code.range()).chain(checked);
+        let missing = regions.first_missing(code);
         let reading = Reading::begin();
         let modules = reading.as_ref().map(Reading::modules).unwrap_or_default();
         Self {
             of_module: weakest(&verified, modules),
             build_id: image.build_id,
             verified,
-            missing: regions.first_missing(image.code),
+            missing,
             moved_by: moved_by(&image.tables, &verified).unwrap_or(0),
         }
     }
@@ -64,7 +68,7 @@ impl fmt::Display for Machine {
         }
         write_outcome(f, &self.verified)?;
         if let Some(missing) = self.missing {
-            write!(f, ", code at {missing:#x} cannot be read")?;
+            write!(f, ", code at {missing:#x} not compared")?;
         }
         if let Some(outcome) = &self.of_module {
             f.write_str(", of a module: ")?;
@@ -83,7 +87,9 @@ mod tests {
     use unwind::sframe::Verified;
 
     use super::*;
+    use crate::image::Section;
     use crate::module::Module;
+    use crate::tables::ImageTables;
 
     /// Tables of another linker: a function of 16 bytes, and no checksum.
     static TABLE: [u8; 52] = [
@@ -129,5 +135,68 @@ mod tests {
         // It is told already.
         let unverified = "x86_64, no build id, tables without checksum";
         assert_eq!(line(false, &[with]), unverified);
+    }
+
+    /// Bytes of code in each of the ranges with checksums.
+    const SIZE: usize = 16;
+
+    /// An image whose tables contain the checksums of code of `SIZE` bytes that begins this far behind them.
+    fn with_code_at(distances: &[usize]) -> (&'static [u8], ImageTables<'static>) {
+        let mut table = TABLE.to_vec();
+        for distance in distances {
+            table.extend((*distance as u64).to_le_bytes());
+            table.extend((SIZE as u32).to_le_bytes());
+            table.extend(crc32fast::hash(&[0xcc; SIZE]).to_le_bytes());
+        }
+        table.extend((distances.len() as u32).to_le_bytes());
+        table.extend(b"SFCD");
+        table.extend(0_u64.to_le_bytes());
+        table.extend(b"SLNK");
+        // The header counts the trailer, too, as bytes of rows.
+        table[16] += (table.len() + 8 - TABLE.len()) as u8;
+        let checksum = crc32fast::hash(&table);
+        table.extend(checksum.to_le_bytes());
+        table.extend(b"SFCK");
+        let size = table.len();
+        let last = distances.iter().max().expect("code");
+        table.resize(last + SIZE, 0xcc);
+        let image: &'static [u8] = table.leak();
+        (
+            image,
+            ImageTables::new(&image[..size], image.as_ptr() as u64),
+        )
+    }
+
+    #[test]
+    fn code_with_a_checksum_that_was_not_compared_is_named() {
+        const APART: usize = 1 << 17;
+        for (count, freed, missing) in [
+            (3, None, None),
+            // Code that was freed.
+            (3, Some(2 * APART), Some(2)),
+            // What was freed is no code, and there is no room for so many regions.
+            (6, Some(APART + APART / 2), Some(5)),
+        ] {
+            let distances: Vec<_> = (1..=count).map(|number| number * APART).collect();
+            let (bytes, tables) = with_code_at(&distances);
+            let start = bytes.as_ptr() as u64;
+            let is_memory =
+                |region: &Range| freed.is_none_or(|freed| !region.holds(start + freed as u64, 1));
+            let regions = Regions::described(|| tables.checked_code(), is_memory);
+            let none = Section::new(&[]);
+            let mut image = Image::new(none, none, none);
+            image.tables = tables;
+            let machine = Machine::verify(&mut image, &regions);
+            let expected = missing.map_or(String::new(), |number| {
+                format!(
+                    ", code at {:#x} not compared",
+                    start + (number * APART) as u64
+                )
+            });
+            let line = machine.to_string();
+            let (_, line) = line.split_once(", tables and code verified").expect(&line);
+            let (line, _) = line.split_once(", moved by").unwrap_or((line, ""));
+            assert_eq!(line, expected);
+        }
     }
 }

@@ -57,14 +57,16 @@ impl Regions {
         regions
     }
 
-    /// The first address of `code` that is in none of these regions.
-    pub(crate) fn first_missing(&self, code: Section) -> Option<u64> {
-        // At most one region continues behind each.
-        let at = (0..MOST).fold(code.address, |at, _| match self.with(at) {
-            Section { bytes: [], .. } => at,
-            region => region.end(),
-        });
-        (at < code.end()).then_some(at)
+    /// The first address of these ranges of code that is in none of these regions.
+    pub(crate) fn first_missing(&self, mut code: impl Iterator<Item = Range>) -> Option<u64> {
+        code.find_map(|code| {
+            // At most one region continues behind each.
+            let at = (0..MOST).fold(code.start, |at, _| match self.with(at) {
+                Section { bytes: [], .. } => at,
+                region => region.end(),
+            });
+            (at < code.end).then_some(at)
+        })
     }
 
     /// What lies between all these ranges of code, if they can be read: in one piece, unless that has holes.
@@ -147,6 +149,8 @@ fn apart(pieces: impl Iterator<Item = Range>, gap: u64) -> [Range; MOST] {
 
 #[cfg(test)]
 mod tests {
+    use core::iter::once;
+
     use super::*;
 
     fn apart_by(functions: &[(u64, u64)], gap: u64) -> Vec<(u64, u64)> {
@@ -191,7 +195,8 @@ mod tests {
         let pieces = |unmapped: &[u64]| {
             let regions = Regions::pieces(code, |at| !unmapped.contains(&(at >> 12)));
             let all = regions.iter().map(|it| (it.address, it.end()));
-            (all.collect::<Vec<_>>(), regions.first_missing(code))
+            let missing = regions.first_missing(once(code.range()));
+            (all.collect::<Vec<_>>(), missing)
         };
         let whole = (vec![(0x10_0010, 0x10_5010)], None);
         assert_eq!(pieces(&[0xff, 0x106]), whole);

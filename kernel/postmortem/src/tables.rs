@@ -7,13 +7,13 @@ use unwind::sframe::{Damage, Verified};
 
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use sframe::{
-    ImageTables, Outcome, both, is_without_tables, moved_by, none, of_module, weakness,
+    ImageTables, Outcome, both, is_right, is_without_tables, moved_by, none, of_module, weakness,
     write_outcome,
 };
 
 #[cfg(target_arch = "arm")]
 pub(crate) use arm::{
-    ImageTables, Outcome, both, is_without_tables, moved_by, none, of_module, weakness,
+    ImageTables, Outcome, both, is_right, is_without_tables, moved_by, none, of_module, weakness,
     write_outcome,
 };
 
@@ -72,7 +72,12 @@ mod sframe {
     /// How far they lie above the address that they were written for, modulo 2^64, if they tell. Of tables that are damaged the address
     /// may be, too.
     pub(crate) fn moved_by(tables: &ImageTables<'_>, outcome: &Outcome) -> Option<u64> {
-        outcome.ok().and_then(|_| tables.moved_by())
+        tables.moved_by().filter(|_| is_right(outcome))
+    }
+
+    /// Whether nothing in them is damaged.
+    pub(crate) const fn is_right(outcome: &Outcome) -> bool {
+        outcome.is_ok()
     }
 
     /// Whether there are none at all.
@@ -138,7 +143,12 @@ mod arm {
     /// How far the rule map lies above the address that it was written for, modulo 2^64, if there is one. Of one that is damaged the
     /// address may be, too.
     pub(crate) fn moved_by(tables: &ImageTables<'_>, outcome: &Outcome) -> Option<u64> {
-        outcome.map.ok().and_then(|_| tables.moved_by())
+        tables.moved_by().filter(|_| is_right(outcome))
+    }
+
+    /// Whether nothing in the rule map is damaged.
+    pub(crate) const fn is_right(outcome: &Outcome) -> bool {
+        outcome.map.is_ok()
     }
 
     /// Whether there are none at all. Modules have none.

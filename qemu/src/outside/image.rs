@@ -318,7 +318,7 @@ impl fmt::Display for Image {
                 unread,
                 is_most: true,
                 ..
-            } => write!(f, ", code at {unread:#x} cannot be read")?,
+            } => write!(f, ", code at {unread:#x} not compared")?,
             InMemory::Unknown
             | InMemory::NotCompared
             | InMemory::Named
