@@ -91,7 +91,7 @@ pub enum Verdict {
 }
 
 /// A regex from a constant pattern.
-fn pattern(text: &str) -> Regex {
+pub(super) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a regular expression")
 }
 

@@ -1,8 +1,10 @@
 //! Parses the text of reports: the grammar in `unwind/src/report.rs`, and the first lines of this repository's kernel. It is the
 //! only parser of reports on the host.
 
+mod failure;
 mod line;
 
+pub use failure::has_failure;
 pub use line::{End, Frame, Line, Named, Source, TailCall, Verdict};
 
 /// What a line that begins a report is about.
@@ -24,9 +26,19 @@ impl Begin {
     pub fn of(line: &str) -> Option<Self> {
         let begins = |words: &[&str]| words.iter().any(|begin| line.starts_with(begin));
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if begins(&["panicked at ", "fault on cpu ", "hang on cpu "]) {
+        if begins(&[
+            "panicked at ",
+            "fault on cpu ",
+            "fault at 0x",
+            "hang on cpu ",
+        ]) {
             Some(Self::Failure)
-        } else if begins(&["breakpoint on cpu ", "interrupted on cpu "]) {
+        } else if begins(&[
+            "breakpoint on cpu ",
+            "breakpoint at 0x",
+            "interrupted on cpu ",
+            "interrupted at 0x",
+        ]) {
             Some(Self::Question)
         } else if line.starts_with("cpu ") && has(&[" stopped at ", " failed too: "]) {
             Some(Self::OtherCpu)
@@ -47,11 +59,4 @@ impl Begin {
 #[must_use]
 pub fn is_failure_to_report(line: &str) -> bool {
     line.starts_with("during the report: ")
-}
-
-/// Whether the serial line contains the begin of a report about a failure, with which the kernel ends.
-#[must_use]
-pub fn has_failure(serial: &[u8]) -> bool {
-    let mut lines = serial.split(|byte| *byte == b'\n');
-    lines.any(|line| Begin::of(&String::from_utf8_lossy(line)) == Some(Begin::Failure))
 }

@@ -1,0 +1,93 @@
+//! Whether a machine's serial line contains a report about a failure.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Begin;
+use super::line::pattern;
+
+/// The message of a panic as [`core::panic::PanicInfo`] writes it. It can follow other words of a kernel in its line.
+static PANIC: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)"));
+
+/// The line about the machine, the second one of a report; or the last line of a report that has only the words of the stack.
+static IS_REPORT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^(?:cpu [0-9]+, (?:task .*, )?)?(?:x86_64|aarch64|armv7a), (?:no build id|build [0-9a-f]+), ",
+        r"|^end of stack 0x[0-9a-f]+ read 0x[0-9a-f]+$",
+    ))
+});
+
+/// Whether the serial line contains a report about a failure, with which a kernel ends. A report counts as one unless its first line begins as
+/// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words.
+#[must_use]
+pub fn has_failure(serial: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(serial);
+    let mut goes_on = false;
+    for line in text.lines().map(str::trim_end) {
+        match Begin::of(line) {
+            Some(Begin::Failure) => return true,
+            Some(Begin::Question) => goes_on = true,
+            Some(Begin::OtherCpu | Begin::Task) => {}
+            None if PANIC.is_match(line) => return true,
+            None if IS_REPORT.is_match(line) => {
+                if !goes_on {
+                    return true;
+                }
+                goes_on = false;
+            }
+            None => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MACHINE: &str = "aarch64, build 0123456789abcdef, tables and code verified";
+
+    #[test]
+    fn a_report_counts_as_a_failure_unless_it_begins_otherwise() {
+        let of_cpu = format!("cpu 1, task boot, {MACHINE}");
+        let page = format!("page fault\r\n{MACHINE}\r\n");
+        let after_words = format!("loading fault on cpu 1 at 0x0000000000001000: read\n{of_cpu}\n");
+        let without_id = "a fault\ncpu 3, x86_64, no build id, no tables\n";
+        let words = "\u{1b}[31moh\nstack 0x0000000000001000: 0000000000000000\nend of stack 0x0000000000001008 read 0x0000000000002000\n";
+        let again = format!(
+            "breakpoint on cpu 0 at 0x0000000000001000: brk\n{of_cpu}\nanything\n{of_cpu}\n"
+        );
+        for failure in [
+            "panicked at src/main.rs:1:2:\noh\n",
+            "panicked at src/main.rs:1:2: oh",
+            "loading ... panicked at /k/a b.rs:10:22:\r\noh\r\n",
+            "[0.1] panicked at src/main.rs:1:2",
+            "fault on cpu 0 at 0x0000000000001000: read",
+            "fault at 0x0000000000001000: read",
+            "hang on cpu 0: its timer has not ticked for 2 s",
+            &page,
+            &after_words,
+            without_id,
+            words,
+            &again,
+        ] {
+            assert!(has_failure(failure.as_bytes()), "{failure}");
+        }
+        let breakpoint = format!("breakpoint on cpu 1 at 0x0000000000001000: brk\n{of_cpu}\n");
+        let without_number = format!("interrupted at 0x0000000000001000: nmi\n{MACHINE}\n");
+        let task = "task 3, idle: ready\nend of backtrace: complete, 3 frames\n";
+        for other in [
+            "",
+            "page fault at 0x1000 handled\n",
+            "nobody panicked at all: 12 threads\n",
+            "booted on x86_64, all well\n",
+            &breakpoint,
+            &without_number,
+            task,
+        ] {
+            assert!(!has_failure(other.as_bytes()), "{other}");
+        }
+    }
+}
