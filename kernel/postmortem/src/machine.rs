@@ -15,7 +15,8 @@ use crate::tables::{Outcome, both, is_right, moved_by, weakness, write_outcome};
 pub(crate) struct Machine {
     build_id: &'static [u8],
     verified: Outcome,
-    /// The first address of code that was not compared: of the image's code, or of code whose checksums its tables contain.
+    /// The first address of the image's code that was not compared. The code is what the kernel declares, or else what the tables contain
+    /// checksums of.
     missing: Option<u64>,
     /// The weakest tables of a module, if they are weaker than those of the image.
     of_module: Option<Outcome>,
@@ -34,7 +35,8 @@ impl Machine {
         let verified = (outcomes.reduce(both)).unwrap_or_else(|| tables.verify_code(&[], 0));
         image.tables = image.tables.verified(verified);
         // Ranges of tables that are damaged may be wrong.
-        let checked = (image.tables.checked_code()).filter(|_| is_right(&verified));
+        let uses_checksums = image.code.bytes.is_empty() && is_right(&verified);
+        let checked = (image.tables.checked_code()).filter(|_| uses_checksums);
         let code = iter::once(image.code.range()).chain(checked);
         let missing = regions.first_missing(code);
         let reading = Reading::begin();
