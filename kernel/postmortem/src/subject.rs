@@ -5,6 +5,7 @@ use core::fmt::{self, Write};
 use crate::arch::{Registers, TrapFrame};
 use crate::cause::Cause;
 use crate::held::{Held, Other};
+use crate::kernel_text::KernelText;
 use crate::postmortem::{Cpus, Postmortem};
 use crate::watchdog::SECONDS;
 
@@ -121,7 +122,7 @@ impl FirstLine<'_> {
     /// Writes the rest of the line: words of the kernel, which may fail.
     pub(crate) fn write_tail(&self, out: &mut dyn Write) -> fmt::Result {
         match self.cause {
-            Cause::Panic(info, _) => write!(out, ": {}", info.message()),
+            Cause::Panic(info, _) => write!(out, ": {}", KernelText(&info.message())),
             Cause::Hang(..) => Ok(()),
             Cause::Fault(frame) | Cause::Breakpoint(frame) | Cause::Nmi(frame) => {
                 write!(out, ": {}", self.postmortem.words_of(self.cpu, frame))

@@ -11,11 +11,15 @@ use super::line::pattern;
 static PANIC: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)"));
 
-/// The line about the machine, the second one of a report; or the last line of a report that has only the words of the stack.
+/// The first line of a report after which a kernel goes on, behind whatever a console writes before each line.
+static QUESTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\b(?:breakpoint|interrupted) (?:on cpu [0-9]+ )?at 0x[0-9a-f]{16}"));
+
+/// The line about the machine, which follows the first line of a report; or the last line of a report that has only the words of the stack.
 static IS_REPORT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"^(?:cpu [0-9]+, (?:task .*, )?)?(?:x86_64|aarch64|armv7a), (?:no build id|build [0-9a-f]+), ",
-        r"|^end of stack 0x[0-9a-f]+ read 0x[0-9a-f]+$",
+        r"\b(?:x86_64|aarch64|armv7a), (?:no build id|build [0-9a-f]+), (?:no )?(?:exception )?tables\b",
+        r"|\bend of stack 0x[0-9a-f]+ read 0x[0-9a-f]+$",
     ))
 });
 
@@ -26,19 +30,14 @@ pub fn has_failure(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
     let mut goes_on = false;
     for line in text.lines().map(str::trim_end) {
-        match Begin::of(line) {
-            Some(Begin::Failure) => return true,
-            Some(Begin::Question) => goes_on = true,
-            Some(Begin::OtherCpu | Begin::Task) => {}
-            None if PANIC.is_match(line) => return true,
-            None if IS_REPORT.is_match(line) => {
-                if !goes_on {
-                    return true;
-                }
-                goes_on = false;
-            }
-            None => {}
+        let is_failure = Begin::of(line) == Some(Begin::Failure)
+            || PANIC.is_match(line)
+            || (IS_REPORT.is_match(line) && !goes_on);
+        if is_failure {
+            return true;
         }
+        // The line about the machine is the next one, if there is a report.
+        goes_on = QUESTION.is_match(line);
     }
     false
 }
@@ -59,6 +58,7 @@ mod tests {
         let again = format!(
             "breakpoint on cpu 0 at 0x0000000000001000: brk\n{of_cpu}\nanything\n{of_cpu}\n"
         );
+        let unreported = format!("breakpoint at 0x0000000000001000: brk\npage fault\n{MACHINE}\n");
         for failure in [
             "panicked at src/main.rs:1:2:\noh\n",
             "panicked at src/main.rs:1:2: oh",
@@ -67,11 +67,14 @@ mod tests {
             "fault on cpu 0 at 0x0000000000001000: read",
             "fault at 0x0000000000001000: read",
             "hang on cpu 0: its timer has not ticked for 2 s",
+            "[0.12] fault on cpu 0 at 0x0000000000001000: read\n[0.12] cpu 0, task main, aarch64, build 12, tables verified",
+            "halfno stack can be read\naarch64, no build id, no tables",
             &page,
             &after_words,
             without_id,
             words,
             &again,
+            &unreported,
         ] {
             assert!(has_failure(failure.as_bytes()), "{failure}");
         }
@@ -83,6 +86,7 @@ mod tests {
             "page fault at 0x1000 handled\n",
             "nobody panicked at all: 12 threads\n",
             "booted on x86_64, all well\n",
+            "[1] interrupted on cpu 0 at 0x0000000000001000: nmi\n[1] cpu 0, task main, x86_64, build 12, tables verified",
             &breakpoint,
             &without_number,
             task,

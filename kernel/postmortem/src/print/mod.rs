@@ -30,6 +30,7 @@ use crate::arch::{INSTRUCTION, Registers, for_walk, frames, write_known};
 use crate::code;
 use crate::cpu::{self, Masked};
 use crate::image::Image;
+use crate::kernel_text::KernelText;
 use crate::machine::Machine;
 use crate::module::{self, Loaded, Rows};
 use crate::modules::Reading;
@@ -194,7 +195,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
         0 => report(out),
-        1 => drop(writeln!(out, "during the report: {what}")),
+        1 => drop(writeln!(out, "during the report: {}", KernelText(what))),
         _ => {}
     }
     BEGUN.end(writer);
@@ -203,7 +204,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    let _ = writeln!(out, "{what}");
+    let _ = writeln!(out, "{}", KernelText(what));
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
     stacks

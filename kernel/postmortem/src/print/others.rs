@@ -10,6 +10,7 @@ use super::{BEGUN, Begin, Report, Subject, WRITTEN, own_stack};
 use crate::arch::{self, Registers};
 use crate::atomics::{AtomicPtr, AtomicUsize, Ordering, spin_loop};
 use crate::cpu;
+use crate::kernel_text::KernelText;
 
 /// How often to look for answers: for far longer than an interrupt takes, because an emulator may run its CPUs one after another.
 const POLLS: u32 = 10_000_000;
@@ -157,12 +158,17 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
     while let Some(Note { cpu, of, .. }) = next {
         let head = |out: &mut dyn Write, pc| match of.what {
             // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
-            Some(what) => writeln!(out, "cpu {cpu}, failed too: {}", unsafe { what.as_ref() }),
+            Some(what) => writeln!(
+                out,
+                "cpu {cpu}, failed too: {}",
+                KernelText(unsafe { what.as_ref() })
+            ),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
         // SAFETY: so do these.
         let registers = unsafe { of.registers.as_ref() };
-        report.write_callers(out, registers, of.begin, Some(&head))?;
+        // What cannot be written of one CPU leaves out no other.
+        let _ = report.write_callers(out, registers, of.begin, Some(&head));
         silent = silent.saturating_sub(1);
         next = after(Some(*cpu));
     }
@@ -236,6 +242,43 @@ mod tests {
         }
         assert_eq!(text.matches("end of backtrace: ").count(), 3, "{text}");
         assert!(!GOES_ON.load(Ordering::Relaxed));
+    }
+
+    /// Its `Display` writes a part, and fails.
+    struct Broken;
+
+    impl fmt::Display for Broken {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("half")?;
+            Err(fmt::Error)
+        }
+    }
+
+    #[test]
+    fn a_text_that_fails_ends_its_own_line_only() {
+        let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let _restore = Restore;
+        let stop = || {
+            let noted = |count| {
+                // SAFETY: threads have one memory.
+                while unsafe { HALTED.notes() }.count() < count {
+                    spin_loop();
+                }
+            };
+            for (number, pc) in [0x2000, 0x3000].into_iter().enumerate() {
+                thread::spawn(move || {
+                    print_from(&mut String::new(), &Broken, Registers::new(pc, 0x8000, 0));
+                });
+                noted(number + 1);
+            }
+        };
+        // SAFETY: threads have one memory.
+        unsafe { stop_others(stop, 2) };
+        let mut text = String::new();
+        print_from(&mut text, &Broken, Registers::new(0x1000, 0x8000, 0));
+        let half = "half(text incomplete: its Display failed)\n";
+        assert_eq!(text.matches(half).count(), 3, "{text}");
+        assert_eq!(text.matches("end of backtrace: ").count(), 3, "{text}");
     }
 
     #[test]
