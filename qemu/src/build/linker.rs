@@ -11,6 +11,18 @@ use super::cargo::{cargo, run};
 /// Cargo sets it for this package's tests, and they pass it on to the runner that they start.
 const IN_A_TEST: &str = "CARGO_BIN_EXE_unwind-qemu";
 
+/// The folder of test programs, of any package.
+const TEST_PROGRAMS: &str = "deps";
+
+/// Whether `cargo test` has built this program, or the one that has started it. Tests of other packages build kernels, too, and do not get the
+/// variable: they would have the linker compiled once more, with fewer features.
+#[must_use]
+pub fn is_in_a_test() -> bool {
+    let is_test_program =
+        |path: PathBuf| path.parent().is_some_and(|of| of.ends_with(TEST_PROGRAMS));
+    std::env::var_os(IN_A_TEST).is_some() || std::env::current_exe().is_ok_and(is_test_program)
+}
+
 /// Builds the linker, unoptimized like this program, and returns its path.
 ///
 /// No package is named, so that cargo resolves the same features as for the command at the workspace's root that has built this
@@ -27,13 +39,13 @@ pub fn build(target: &Path) -> Result<PathBuf> {
     if built.contains(target) {
         return Ok(linker);
     }
-    let mut command = match std::env::var_os(IN_A_TEST) {
-        None => {
+    let mut command = match is_in_a_test() {
+        false => {
             let mut command = cargo("build");
             command.args(["--bin", "sframe-link"]);
             command
         }
-        Some(_) => {
+        true => {
             let mut command = cargo("test");
             // A test program of the linker's package: cargo builds the linker for it. No package is named here either.
             command.args(["--no-run", "--test", "linking"]);

@@ -10,6 +10,7 @@ mod checksum;
 mod damage;
 mod eh_frame;
 mod map;
+mod same_linker;
 #[path = "../../tests/say/mod.rs"]
 mod say;
 mod support;
