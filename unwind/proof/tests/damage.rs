@@ -8,6 +8,7 @@
 
 mod capture;
 mod cases;
+mod earlier;
 mod history;
 mod pointers;
 mod tally;
@@ -32,6 +33,7 @@ kernel_tests! { one_each:
 
 kernel_tests! { every_in_long:
     all_of_it,
+    lists_are_found_in_the_run_that_they_are_of,
 }
 
 /// A part of all damage.
@@ -52,6 +54,13 @@ fn all_of_it(kernel: Kernel) {
         possible += cases::try_all(&Situation::capture(kernel, scenario, 0), Part::All);
     }
     expect_other_lists(kernel, possible);
+}
+
+/// What excuses the list of a wild stack pointer can tell lists that were from others.
+fn lists_are_found_in_the_run_that_they_are_of(kernel: Kernel) {
+    for scenario in SCENARIOS {
+        pointers::find_truth(&Situation::capture(kernel, scenario, 0));
+    }
 }
 
 /// Other lists are seen, and only their explanation makes them possible ones.

@@ -19,6 +19,10 @@ pub struct Section {
 pub struct Situation {
     pub name: String,
     pub arch: Arch,
+    pub kernel: Kernel,
+    pub scenario: String,
+    /// The instruction before which the kernel was stopped.
+    pub stop: u64,
     /// pc, sp, the frame pointer; on AArch64 the link register.
     pub registers: [u64; 4],
     pub code: Section,
@@ -103,6 +107,9 @@ impl Situation {
                 kernel.profile.name()
             ),
             arch: kernel.arch,
+            kernel,
+            scenario: scenario.to_owned(),
+            stop,
             registers: registers
                 .expect("numbers")
                 .try_into()
@@ -113,5 +120,13 @@ impl Situation {
             words: words.collect(),
             stacks,
         }
+    }
+
+    /// The word at an address of a stack.
+    #[track_caller]
+    pub fn word(&self, address: u64) -> u64 {
+        let stack = self.stacks.iter().position(|range| range.holds(address, 8));
+        let stack = stack.expect("the address is in a stack");
+        self.words[stack][((address - self.stacks[stack].start) / 8) as usize]
     }
 }

@@ -83,7 +83,8 @@ impl History {
         }
     }
 
-    fn function(&self, pc: u64) -> Option<(u64, u64)> {
+    /// The first instruction of the function with this one, and its end.
+    pub fn function(&self, pc: u64) -> Option<(u64, u64)> {
         let mut functions = self.functions.iter();
         functions
             .find(|(start, end)| (*start..*end).contains(&pc))

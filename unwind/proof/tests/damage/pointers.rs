@@ -7,6 +7,8 @@ use unwind::sframe::Tables;
 use unwind::{End, Range};
 
 use crate::damage::capture::Situation;
+use crate::damage::earlier::{self, Moment};
+use crate::damage::history::History;
 use crate::damage::walk::{List, View, walk_from};
 
 const PAGE: u64 = 1 << 12;
@@ -22,7 +24,18 @@ pub fn try_all(situation: &Situation) {
     let tables = tables.verified(tables.verify());
     let truth = Reads::of(situation, tables);
     truth.pages(situation, tables);
-    wild(situation, tables, &truth.list);
+    wild(situation, tables, &truth);
+}
+
+/// Has gdb find the situation's own list among all entries of functions, and not find it with another return address: what
+/// excuses a list of [`wild`] tells one that was from one that was not.
+pub fn find_truth(situation: &Situation) {
+    let tables = Tables::new(&situation.tables.bytes, situation.tables.address);
+    let tables = tables.verified(tables.verify());
+    let truth = Reads::of(situation, tables);
+    let history = History::read(situation);
+    let now = Moment::of(situation, &history, &truth.list, &truth.words);
+    earlier::expect_all(situation, now.expect("the truth has a moment"), &[]);
 }
 
 /// The list, and the words that were read for it.
@@ -98,8 +111,11 @@ fn without(stacks: &[Range], start: u64, end: u64) -> Vec<Range> {
 }
 
 /// Any stack pointer with any frame pointer, at each function of the list and at an address without code: a walk ends, after so
-/// many reads at most. It is complete only by the right list, or by a part of it.
-fn wild(situation: &Situation, tables: Tables<'_>, truth: &List) {
+/// many reads at most. It is complete only by the right list, or by a part of it; or by one that was right before, whose words nothing has
+/// overwritten since.
+fn wild(situation: &Situation, tables: Tables<'_>, truth: &Reads) {
+    let history = History::read(situation);
+    let (truth, words) = (&truth.list, &truth.words);
     let [_, sp, fp, lr] = situation.registers;
     let mut pointers = vec![
         0,
@@ -128,25 +144,28 @@ fn wild(situation: &Situation, tables: Tables<'_>, truth: &List) {
     let mut places: Vec<_> = truth.places.iter().map(|place| place.lookup_pc()).collect();
     places.extend([0, situation.code.address - 1, u64::MAX]);
     let (cases, complete, most) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0));
+    let (mut moments, mut of_before) = (Vec::new(), 0);
     for pc in places {
         for (one, other) in pointers
             .iter()
             .flat_map(|&wild| [(wild, fp), (sp, wild), (wild, wild), (wild, !wild)])
         {
-            let reads = Cell::new(0);
+            let reads = RefCell::new(Vec::new());
             let view = View {
                 registers: [pc, one, other, lr],
                 stacks: &situation.stacks,
-                reads: &|_| {
-                    reads.set(reads.get() + 1);
+                reads: &|address| {
+                    reads.borrow_mut().push(address);
                     true
                 },
             };
             let list = walk_from(situation, tables, &situation.words, &view);
+            let reads = reads.into_inner();
             let bound = READS_OF_FRAME * list.places.len() as u64 + READS_OF_SCAN;
-            assert!(reads.get() <= bound, "{} reads, not {bound}", reads.get());
+            let count = reads.len() as u64;
+            assert!(count <= bound, "{count} reads, not {bound}");
             cases.set(cases.get() + 1);
-            most.set(most.get().max(reads.get()));
+            most.set(most.get().max(count));
             if matches!(list.end, End::Complete | End::User(_)) {
                 complete.set(complete.get() + 1);
                 let (first, rest) = list.places.split_first().expect("a frame");
@@ -154,20 +173,30 @@ fn wild(situation: &Situation, tables: Tables<'_>, truth: &List) {
                 // The outermost frame alone, or what called it.
                 let ends_as_truth = rest.iter().rev().zip(truth.places.iter().rev());
                 let ends_as_truth = ends_as_truth.filter(|(one, other)| one.pc == other.pc);
-                assert_eq!(
-                    ends_as_truth.count(),
-                    rest.len(),
-                    "{}: {list:x?}",
-                    situation.name
-                );
+                if ends_as_truth.count() != rest.len() {
+                    let moment = Moment::of(situation, &history, &list, &reads);
+                    let name = &situation.name;
+                    let moment =
+                        moment.unwrap_or_else(|error| panic!("{name}: {error}: {list:x?}"));
+                    moments.push((moment, format!("{list:x?}")));
+                    of_before += 1;
+                }
             }
         }
     }
+    moments.sort();
+    moments.dedup_by(|one, other| one.0 == other.0);
+    if !moments.is_empty() {
+        let now = Moment::of(situation, &history, truth, words).expect("the truth has a moment");
+        earlier::expect_all(situation, now, &moments);
+    }
     println!(
-        "{}: {} wild pointers, {} lists complete, all with the truth's callers; at most {} reads",
+        "{}: {} wild pointers, {} lists complete, {of_before} of them with the callers of {} moments before, the others with the \
+         truth's; at most {} reads",
         situation.name,
         cases.get(),
         complete.get(),
+        moments.len(),
         most.get()
     );
 }
