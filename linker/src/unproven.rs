@@ -22,8 +22,13 @@ impl Unproven {
             .iter()
             .filter(|function| !function.rows.is_empty())
         {
-            let mut is_proven = vec![false; function.size as usize];
             let own = &verdicts[places(verdicts, function)];
+            // A damaged table can claim gigabytes. Behind the last instruction nothing is proven.
+            let ends = own
+                .iter()
+                .map(|one| one.at - function.start + u64::from(one.length));
+            let known = ends.max().unwrap_or_default().min(function.size.into());
+            let mut is_proven = vec![false; known as usize];
             for accepted in [true, false] {
                 let of_these = own
                     .iter()
@@ -42,19 +47,23 @@ impl Unproven {
                 }
                 start = end;
             }
+            if start != function.end() {
+                unproven.add(Range::new(start, function.end()));
+            }
         }
         unproven
     }
 
-    /// Returns the ranges in `functions` whose rows the tables report as unproven; `None` if the tables contain no proof.
+    /// Returns the ranges in `functions` whose rows the tables report as unproven; `None` if the tables contain no proof. `longest` is a number
+    /// of bytes that no function can exceed, for example the size of its file. Of a function that claims more, only so many bytes are listed.
     #[must_use]
-    pub fn listed(tables: &impl RowSource, functions: &[Function]) -> Option<Self> {
+    pub fn listed(tables: &impl RowSource, functions: &[Function], longest: u64) -> Option<Self> {
         let mut listed = Self::default();
         let mut found = Found::EMPTY;
-        for at in functions
-            .iter()
-            .flat_map(|function| function.start..function.end())
-        {
+        for at in functions.iter().flat_map(|function| {
+            let size = longest.min(function.size.into());
+            function.start..function.start.wrapping_add(size)
+        }) {
             match tables.look_up(at, &mut found).map(|()| found.proof) {
                 Ok(Proof::Unproven) => listed.add(Range::new(at, at.wrapping_add(1))),
                 Ok(Proof::Unknown) => return None,
@@ -67,10 +76,20 @@ impl Unproven {
     /// Returns the number of bytes in this list that are not in `other`, and the first address; `None` if there are no such bytes.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Option<(u64, u64)> {
-        let addresses = self.ranges.iter().flat_map(|range| range.start..range.end);
-        let mut beyond = addresses.filter(|address| !other.contains(*address));
-        let first = beyond.next()?;
-        Some((1 + beyond.count() as u64, first))
+        let (mut count, mut first) = (0, None);
+        for range in &self.ranges {
+            let borders = other.changes(range.start, range.end);
+            let borders = borders.chain([range.end]);
+            let mut start = range.start;
+            for end in borders {
+                if !other.contains(start) && start < end {
+                    first.get_or_insert(start);
+                    count += end - start;
+                }
+                start = end;
+            }
+        }
+        first.map(|first| (count, first))
     }
 
     /// Adds a range after all others.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use linker::image::Image;
+use linker::unproven::Unproven;
 use unwind::map::Map;
 use unwind::sframe::Tables;
 use unwind::{Found, LookupError, Proof, RowSource};
@@ -252,4 +253,52 @@ fn check_fails_if_the_list_omits_an_unproven_row() {
         text.contains("error: the list omits 2 bytes whose rows are unproven"),
         "{text}"
     );
+}
+
+/// Tables that count what is looked up in them.
+struct Counted<T>(T, std::cell::Cell<u64>);
+
+impl<T: RowSource> RowSource for Counted<T> {
+    fn describes(&self, machine: unwind::Machine) -> Result<(), unwind::End> {
+        self.0.describes(machine)
+    }
+
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        self.1.set(self.1.get() + 1);
+        self.0.look_up(pc, found)
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        self.0.covers(pc)
+    }
+
+    fn doubt(&self) -> Option<unwind::End> {
+        self.0.doubt()
+    }
+}
+
+#[test]
+fn size_beyond_file_is_not_looked_up() {
+    let linked = Linked::new("unproven-sizes", &["--sframe-load=map"]);
+    let subject = linker::inspect::Subject::parse(&linked.data).unwrap();
+    let mut functions = subject.functions().unwrap().functions;
+    let size = linked.data.len() as u64;
+    let listed = linked.sframe(|tables| Unproven::listed(&tables, &functions, size).unwrap());
+    assert!(listed.bytes() > 0);
+    let last = functions.last_mut().unwrap();
+    last.size = 1 << 28;
+    let (start, end) = (last.start, last.end());
+    let bytes: u64 = functions.iter().map(|one| size.min(one.size.into())).sum();
+    linked.sframe(|tables| {
+        let tables = Counted(tables, Default::default());
+        assert!(Unproven::listed(&tables, &functions, size).is_some());
+        assert_eq!(tables.1.get(), bytes);
+    });
+    // Without a verdict nothing is proven, up to its end.
+    let all = Unproven::of(&functions, &[]);
+    assert!(all.contains(start) && all.contains(end - 1) && !all.contains(end));
+    let (omitted, first) = all.beyond(&listed).unwrap();
+    assert_eq!(omitted, all.bytes() - listed.bytes());
+    assert!(all.contains(first) && !listed.contains(first));
+    assert_eq!(listed.beyond(&all), None);
 }

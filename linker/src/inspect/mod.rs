@@ -51,6 +51,8 @@ pub struct Subject<'data> {
     /// The exception tables of a file for 32-bit ARM.
     pub exceptions: Option<Exceptions<'data>>,
     names: NameSource<'data>,
+    /// Bytes of the file.
+    size: u64,
     /// Why the section `.symbols` at this offset is not used for names.
     pub symbols_error: Option<(u64, SymbolsError)>,
 }
@@ -126,6 +128,7 @@ impl<'data> Subject<'data> {
             map_offset,
             exceptions,
             names,
+            size: data.len() as u64,
             symbols_error,
         })
     }
@@ -146,8 +149,8 @@ impl<'data> Subject<'data> {
     #[must_use]
     pub fn listed(&self, own: Option<&Frames>) -> Option<Unproven> {
         match self.only_map() {
-            Some(map) => Unproven::listed(map, &own?.functions),
-            None => Unproven::listed(&self.tables, &own?.functions),
+            Some(map) => Unproven::listed(map, &own?.functions, self.size),
+            None => Unproven::listed(&self.tables, &own?.functions, self.size),
         }
     }
 
