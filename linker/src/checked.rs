@@ -81,8 +81,10 @@ fn program<'data>(
     if !is_relocatable {
         taken = addresses(file, &sections, image.architecture.word.into());
     }
-    // Other images call these.
-    let exported = symbols(file, file.dynamic_symbols());
+    // Other images call these, and other files what an object file has.
+    let is_object = file.segments().next().is_none();
+    let global = file.symbols().filter(|one| is_object && one.is_global());
+    let exported = symbols(file, file.dynamic_symbols().chain(global));
     taken.extend(exported.into_iter().map(|symbol| (symbol.start, u64::MAX)));
     taken.sort_unstable();
     let symbols = symbols(file, file.symbols().chain(file.dynamic_symbols()));

@@ -139,3 +139,159 @@ fn object_files_are_laid_out() {
         assert!(dump.contains(name), "{dump}");
     }
 }
+
+/// Calls and jumps to other sections and to other files, a jump table, and a call by a word that the linker makes.
+const BRANCHES: [(&str, &str); 2] = [
+    (
+        "as",
+        "
+.cfi_sections .eh_frame, .sframe
+.section .text.frame, \"ax\"
+.globl frame
+.type frame, @function
+frame:
+.cfi_startproc
+ sub $56, %rsp
+ .cfi_adjust_cfa_offset 56
+ call local
+ call other_file@PLT
+ call *other_file@GOTPCREL(%rip)
+ test %eax, %eax
+ jne frame.cold
+ add $56, %rsp
+ .cfi_adjust_cfa_offset -56
+ ret
+.cfi_endproc
+.size frame, . - frame
+.section .text.unlikely, \"ax\"
+.type frame.cold, @function
+frame.cold:
+.cfi_startproc
+.cfi_def_cfa_offset 64
+ call other_file@PLT
+ add $56, %rsp
+ .cfi_adjust_cfa_offset -56
+ jmp other_file@PLT
+.cfi_endproc
+.size frame.cold, . - frame.cold
+.section .text.local, \"ax\"
+.type local, @function
+local:
+.cfi_startproc
+ push %rbx
+ .cfi_adjust_cfa_offset 8
+ .cfi_offset rbx, -16
+ cmp $2, %edi
+ ja 1f
+ mov %edi, %edi
+ lea table(%rip), %rdx
+ movslq (%rdx,%rdi,4), %rax
+ add %rdx, %rax
+ jmp *%rax
+.Lone:
+ call other_file@PLT
+.Ltwo:
+ nop
+1:
+ pop %rbx
+ .cfi_adjust_cfa_offset -8
+ jmp other_file@PLT
+.cfi_endproc
+.size local, . - local
+.section .rodata, \"a\"
+.balign 4
+table: .long .Lone - table, .Ltwo - table, .Lone - table
+",
+    ),
+    (
+        "aarch64-linux-gnu-as",
+        "
+.cfi_sections .eh_frame, .sframe
+.section .text.frame, \"ax\"
+.globl frame
+.type frame, @function
+frame:
+.cfi_startproc
+ stp x29, x30, [sp, #-64]!
+ .cfi_def_cfa_offset 64
+ .cfi_offset x29, -64
+ .cfi_offset x30, -56
+ bl local
+ bl other_file
+ adrp x1, :got:other_file
+ ldr x1, [x1, :got_lo12:other_file]
+ blr x1
+ ldp x29, x30, [sp], #64
+ .cfi_def_cfa_offset 0
+ .cfi_restore x29
+ .cfi_restore x30
+ cbnz w0, frame.cold
+ ret
+.cfi_endproc
+.size frame, . - frame
+.section .text.unlikely, \"ax\"
+.type frame.cold, @function
+frame.cold:
+.cfi_startproc
+ b other_file
+.cfi_endproc
+.size frame.cold, . - frame.cold
+.section .text.local, \"ax\"
+.type local, @function
+local:
+.cfi_startproc
+ stp x29, x30, [sp, #-16]!
+ .cfi_def_cfa_offset 16
+ .cfi_offset x29, -16
+ .cfi_offset x30, -8
+ cmp w0, #2
+ b.hi 1f
+ adrp x1, table
+ add x1, x1, :lo12:table
+ ldrb w1, [x1, w0, uxtw]
+ adr x2, .Lone
+ add x1, x2, w1, sxtb #2
+ br x1
+.Lone:
+ bl other_file
+.Ltwo:
+ nop
+1:
+ ldp x29, x30, [sp], #16
+ .cfi_def_cfa_offset 0
+ .cfi_restore x29
+ .cfi_restore x30
+ b other_file
+.cfi_endproc
+.size local, . - local
+.section .rodata, \"a\"
+table: .byte 0, 1, 0
+",
+    ),
+];
+
+/// Rows of an object file are compared with its code as it will be: each call and jump with where it leads.
+#[test]
+fn code_of_object_files_is_followed_through_its_relocations() {
+    for (assembler, text) in BRANCHES {
+        let package = match assembler {
+            "as" => "binutils",
+            _ => "binutils-aarch64-linux-gnu",
+        };
+        let folder = folder(&format!("branches_{assembler}"));
+        let object = folder.join("input.o");
+        std::fs::write(folder.join("input.s"), text).unwrap();
+        let mut assembler = crate::common::tool(assembler, package);
+        crate::common::succeed(assembler.arg("-o").arg(&object).arg(folder.join("input.s")));
+        let check = sframe(&["check", "--coverage", "0"], &object);
+        let said = stdout(&check);
+        assert!(check.status.success(), "{said}{}", stderr(&check));
+        for expected in [
+            "100.00 % of 3 functions decided: 3, of them 0 mended",
+            "contradicts the code in 0 places, 0 bytes; the table in 0",
+            ": 0 differences",
+        ] {
+            assert!(said.contains(expected), "{expected}: {said}");
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! Object files, laid out as a linker would, so that they can be read like linked files.
 //!
-//! Each allocated section gets an address, from 0 on, code first. Symbols and relocations are changed to match. The result is
-//! an ELF file in memory with the same file offsets, which the rest of the crate reads like any other.
+//! Each allocated section gets an address, from 0 on, code first. Symbols and relocations are changed to match. What is in other files lies
+//! behind all of it. The result is an ELF file in memory with the same file offsets, which the rest of the crate reads like any other.
+
+mod elsewhere;
+mod field;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,10 +12,13 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{
-    Architecture, File, Object, ObjectKind, ObjectSection, ObjectSymbol, Relocation,
-    RelocationFlags, RelocationKind, RelocationTarget, SectionFlags, SectionIndex, elf,
+    File, Object, ObjectKind, ObjectSection, ObjectSymbol, Relocation, RelocationKind,
+    RelocationTarget, SectionFlags, SectionIndex, elf,
 };
 use unwind::sframe::StartRule;
+
+use elsewhere::Elsewhere;
+use field::{Base, Field, Form, Of};
 
 /// Sections whose every relocation must be understood.
 const WANTED: [&str; 3] = [".sframe", ".eh_frame", ".debug_frame"];
@@ -52,9 +58,13 @@ pub fn lay_out(data: &[u8]) -> Result<LaidOut<'_>> {
     })
 }
 
+/// A page of AArch64's `adrp`.
+const PAGE: u64 = 4096;
+
 /// The addresses of sections.
 struct Layout {
     addresses: HashMap<SectionIndex, u64>,
+    elsewhere: Elsewhere,
     little: bool,
     wide: bool,
 }
@@ -82,6 +92,7 @@ impl Layout {
         }
         Ok(Self {
             addresses,
+            elsewhere: Elsewhere::behind(end, file)?,
             little: file.is_little_endian(),
             wide: elf.elf_header().is_type_64(),
         })
@@ -123,6 +134,7 @@ impl Layout {
             self.relocate(&mut out, file, &section)
                 .with_context(|| format!("section {}", section.name().unwrap_or("without name")))?;
         }
+        self.elsewhere.append(&mut out)?;
         Ok(out)
     }
 
@@ -140,23 +152,30 @@ impl Layout {
         let wanted = section.name().is_ok_and(|name| WANTED.contains(&name));
         let address = self.addresses.get(&section.index()).copied().unwrap_or(0);
         for (offset, relocation) in section.relocations() {
-            let place = address.wrapping_add(offset);
-            let (relative, bytes) = match (relocation.kind(), relocation.flags()) {
-                (RelocationKind::Absolute, _) => (false, relocation.size() / 8),
-                (RelocationKind::Relative, _) => (true, relocation.size() / 8),
-                // GNU as emits it in `.sframe`; `object` does not know it.
-                (_, RelocationFlags::Elf { r_type })
-                    if r_type == elf::R_X86_64_PC64 && machine == Architecture::X86_64 =>
-                {
-                    (true, 8)
-                }
-                (RelocationKind::None, _) => continue,
+            if relocation.kind() == RelocationKind::None {
+                continue;
+            }
+            let Some(form) = Form::of(machine, &relocation) else {
+                let flags = relocation.flags();
                 // Other sections may keep unknown relocations unapplied.
-                _ if !wanted => continue,
-                (_, flags) => bail!("relocation {flags:?} at offset {offset:#x} is not known"),
+                if wanted {
+                    bail!("relocation {flags:?} at offset {offset:#x} is not known");
+                }
+                continue;
             };
-            let bytes = u64::from(bytes);
-            let Some(target) = self.target(file, &relocation) else {
+            let bytes = form.field.size();
+            let symbol = match relocation.target() {
+                RelocationTarget::Symbol(symbol) => Some(symbol),
+                _ => None,
+            };
+            let target = match form.of {
+                Of::Symbol => self.target(file, &relocation),
+                Of::LinkersWord => Some(self.elsewhere.word(symbol)),
+            };
+            // In tables 0 is nothing.
+            let elsewhere = || Some(self.elsewhere.symbol(symbol?)).filter(|_| !wanted);
+            let target = target.or_else(elsewhere);
+            let Some(target) = target else {
                 continue;
             };
             if offset.checked_add(bytes).is_none_or(|end| end > size) {
@@ -167,15 +186,19 @@ impl Layout {
             if relocation.has_implicit_addend() {
                 value = value.wrapping_add(self.read(out, at, bytes)?);
             }
-            if relative {
-                value = value.wrapping_sub(place);
-            }
-            self.write(out, at, bytes, value)?;
+            let place = address.wrapping_add(offset);
+            let value = match form.from {
+                Base::Zero => value,
+                Base::Place => value.wrapping_sub(place),
+                Base::Page => (value & !(PAGE - 1)).wrapping_sub(place & !(PAGE - 1)),
+            };
+            self.put(out, at, form.field, value)
+                .with_context(|| format!("a relocation at offset {offset:#x}"))?;
         }
         Ok(())
     }
 
-    /// The address that a relocation refers to; `None` if the symbol is undefined here.
+    /// The address that a relocation refers to; `None` if the symbol is not in the file, or has no place there yet.
     fn target(&self, file: &File<'_>, relocation: &Relocation) -> Option<u64> {
         match relocation.target() {
             RelocationTarget::Symbol(index) => {
@@ -185,12 +208,30 @@ impl Layout {
                         let address = self.addresses.get(&section).copied().unwrap_or(0);
                         Some(address.wrapping_add(symbol.address()))
                     }
-                    None => (!symbol.is_undefined()).then(|| symbol.address()),
+                    None if symbol.is_undefined() || symbol.is_common() => None,
+                    None => Some(symbol.address()),
                 }
             }
             RelocationTarget::Section(index) => self.addresses.get(&index).copied(),
             _ => Some(0),
         }
+    }
+
+    /// Writes the value of a relocation.
+    fn put(&self, out: &mut [u8], at: u64, field: Field, value: u64) -> Result<()> {
+        if let Field::Bytes { size, shift } = field {
+            let value = value.cast_signed() >> shift;
+            return self.write(out, at, size.into(), value.cast_unsigned());
+        }
+        // Instructions are little-endian in every file.
+        let bytes = out
+            .get_mut(at as usize..)
+            .and_then(|rest| rest.first_chunk_mut());
+        let bytes = bytes.with_context(|| outside(at))?;
+        let instruction = field.in_instruction(u32::from_le_bytes(*bytes), value);
+        let instruction = instruction.context("its target is too far away")?;
+        *bytes = instruction.to_le_bytes();
+        Ok(())
     }
 
     /// Reads a signed number of `size` bytes.
