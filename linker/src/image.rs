@@ -12,6 +12,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectKind, ObjectSection, SectionFlags, elf};
 
 use crate::architecture::Architecture;
+use crate::compressed;
 
 /// A linked ELF file that tables can be made for.
 #[derive(Debug)]
@@ -66,8 +67,7 @@ impl<'data> Image<'data> {
         let Some((offset, _)) = section.file_range() else {
             return Ok(None);
         };
-        let data = section
-            .uncompressed_data()
+        let data = compressed::uncompressed(&section)
             .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
         Ok((!data.is_empty()).then_some((offset, data)))
     }
@@ -131,6 +131,13 @@ impl<'data> Image<'data> {
         let read = named.map(|section| read(&section, name));
         read.filter_map(Result::transpose).collect()
     }
+}
+
+/// Whether a file is a linked image for an architecture that no tables can be made for.
+#[must_use]
+pub fn is_unsupported(data: &[u8]) -> bool {
+    linked(data)
+        .is_ok_and(|file| Architecture::of(file.architecture(), !file.is_little_endian()).is_none())
 }
 
 /// Whether a section contains code that is loaded. What is not loaded has no address, and can have the flag all the same.

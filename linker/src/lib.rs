@@ -7,6 +7,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`image`] | opens an ELF file |
+//! | [`compressed`] | sections that are compressed |
 //! | [`relocatable`] | gives an object file addresses, so that it can be opened like a linked one |
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
 //! | [`prove`] | follows each function's code, and corrects rows by it |
@@ -27,6 +28,7 @@ pub mod architecture;
 pub mod cfi;
 pub mod checked;
 pub mod code_checksums;
+pub mod compressed;
 pub mod covered;
 pub mod derived;
 pub mod function;

@@ -229,3 +229,34 @@ fn damage_half(data: &[u8], half: usize, each: impl Fn(&[u8])) {
         changed[at..at + 8].copy_from_slice(&data[at..at + 8]);
     }
 }
+
+/// What a section says of its uncompressed size takes memory only if it may be true.
+#[test]
+fn a_claim_of_a_compressed_section_takes_no_memory() {
+    let folder = folder("compressed_claim");
+    let text = format!("{PROGRAM}\n.section .debug_str, \"MS\", %progbits, 1\n.zero 4194304\n");
+    let path = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", &text);
+    for kind in ["zlib", "zstd"] {
+        let compressed = folder.join(kind);
+        let mut objcopy = crate::common::tool("objcopy", "binutils");
+        objcopy.arg(format!("--compress-debug-sections={kind}"));
+        crate::common::succeed(objcopy.args([&path, &compressed]));
+        let mut data = fs::read(&compressed).unwrap();
+        let uncompressed = |data: &[u8]| {
+            let file = object::File::parse(data).unwrap();
+            let section = file.section_by_name(".debug_str").unwrap();
+            let size = linker::compressed::uncompressed(&section).map(|data| data.len());
+            (section.file_range().unwrap().0 as usize, size)
+        };
+        // As small as zeros become.
+        let (at, size) = uncompressed(&data);
+        assert_eq!(size.unwrap(), 4 << 20, "{kind}");
+        // `ch_size` is the second word.
+        data[at + 8..at + 16].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+        let error = uncompressed(&data).1.unwrap_err().to_string();
+        assert!(
+            error.contains("compressed bytes cannot be the 1099511627776"),
+            "{kind}: {error}"
+        );
+    }
+}

@@ -8,6 +8,7 @@ use object::{Object, ObjectSection};
 
 use super::reader::{Reader, endian};
 use super::removed::{Live, without_removed};
+use crate::compressed::uncompressed;
 
 /// The sections of debug information, uncompressed.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl<'data> Sections<'data> {
             let Some(section) = file.section_by_name(id.name()) else {
                 return Ok(Cow::Borrowed(&[]));
             };
-            let data = section.uncompressed_data();
+            let data = uncompressed(&section);
             let data = data.with_context(|| format!("damaged ELF file: section {}", id.name()))?;
             let live = live.filter(|_| id == SectionId::DebugLine);
             Ok(keep(match live {

@@ -12,11 +12,12 @@ use anyhow::{Context, Result};
 use gimli::{
     Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice, RunTimeEndian,
 };
-use object::{Object, ObjectSection};
+use object::Object;
 use rustc_hash::FxHashMap;
 
 use super::reader::{Reader, endian};
 use super::sections::Sections;
+use crate::compressed::uncompressed;
 
 /// The `.dwo` files of an image, and its `.dwp` file.
 #[derive(Debug, Default)]
@@ -165,7 +166,7 @@ fn read(path: &Path) -> Option<Sections<'static>> {
 fn section(file: &object::File<'_>, id: gimli::SectionId) -> Result<Cow<'static, [u8]>> {
     let section = id.dwo_name().and_then(|name| file.section_by_name(name));
     match section {
-        Some(section) => Ok(Cow::Owned(section.uncompressed_data()?.into_owned())),
+        Some(section) => Ok(Cow::Owned(uncompressed(&section)?.into_owned())),
         None => Ok(Cow::Borrowed(&[])),
     }
 }

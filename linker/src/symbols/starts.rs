@@ -4,6 +4,7 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, Unwind
 use object::{Object, ObjectSection};
 
 use super::reader::endian;
+use crate::compressed::uncompressed;
 
 /// The addresses at which the loaded call frame information has functions, ascending, and whether each is trap code. Entries that cannot be
 /// read are left out: `cfi` reports them.
@@ -34,7 +35,7 @@ fn read(
     let address = |name| file.section_by_name(name).map(|section| section.address());
     let named = |section: &object::Section<'_, '_>| section.name_bytes() == Ok(name);
     for section in file.sections().filter(named) {
-        let Ok(data) = section.uncompressed_data() else {
+        let Ok(data) = uncompressed(&section) else {
             continue;
         };
         let mut bases = BaseAddresses::default().set_eh_frame(section.address());

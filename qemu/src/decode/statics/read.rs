@@ -10,8 +10,9 @@ use addr2line::gimli::{
     SectionId, UnitOffset,
 };
 use anyhow::{Context, Result};
+use linker::compressed::uncompressed;
 use linker::symbols::printable;
-use object::{Object, ObjectSection};
+use object::Object;
 
 use super::{DEPTH, Parts, Static, Type};
 
@@ -30,7 +31,7 @@ pub fn statics(path: &Path) -> Result<Vec<Static>> {
     let file = object::File::parse(&*data).with_context(|| format!("image {shown}"))?;
     let section = |id: SectionId| -> Result<Cow<'_, [u8]>> {
         match file.section_by_name(id.name()) {
-            Some(section) => Ok(section.uncompressed_data()?),
+            Some(section) => uncompressed(&section),
             None => Ok(Cow::default()),
         }
     };
