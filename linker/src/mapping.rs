@@ -18,6 +18,13 @@ pub(crate) enum Kind {
     Data,
 }
 
+/// The letter of a mapping symbol: its name ends in `$` and the letter, or has a dot and anything behind that.
+pub(crate) fn kind_of(name: &str) -> Option<&str> {
+    let (_, end) = name.rsplit_once('$')?;
+    let (letter, _) = end.split_once('.').unwrap_or((end, ""));
+    ["a", "d", "t", "x"].contains(&letter).then_some(letter)
+}
+
 /// What lies where: ascending.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mapping(Vec<(u64, Kind)>);
@@ -25,15 +32,6 @@ pub(crate) struct Mapping(Vec<(u64, Kind)>);
 impl Mapping {
     /// That of a file. Without mapping symbols, which a stripped one has not, nothing is known to be code.
     pub(crate) fn of(file: &object::File<'_>) -> Self {
-        let kind = |name: &str| {
-            let kind = match name.get(..2)? {
-                "$a" => Kind::A32,
-                "$t" => Kind::T32,
-                "$d" => Kind::Data,
-                _ => return None,
-            };
-            matches!(name.get(2..3), None | Some(".")).then_some(kind)
-        };
         let code: Vec<_> = (file.sections())
             .filter(|section| is_code(section.flags()))
             .map(|section| (section.index(), section.address()))
@@ -44,7 +42,16 @@ impl Mapping {
                 code.iter()
                     .any(|(index, _)| symbol.section_index() == Some(*index))
             })
-            .filter_map(|symbol| Some((symbol.address(), kind(symbol.name().ok()?)?)))
+            .filter(|symbol| symbol.is_local())
+            .filter_map(|symbol| {
+                let kind = match kind_of(symbol.name().ok()?)? {
+                    "a" => Kind::A32,
+                    "t" => Kind::T32,
+                    "d" => Kind::Data,
+                    _ => return None,
+                };
+                Some((symbol.address(), kind))
+            })
             // What lies before a section's first symbol is not known, and not what the section before it ends with.
             .chain(code.iter().map(|(_, start)| (*start, Kind::Data)))
             .collect();

@@ -203,3 +203,41 @@ fn a_mark_of_a_linker_script_is_no_name_of_a_function() {
         .collect();
     assert_eq!(names, ["first_instructions", "_start"]);
 }
+
+/// Arm's marks for code and data are no names, also with a prefix, as `objcopy --prefix-symbols` gives them one.
+#[test]
+fn marks_with_a_prefix_name_nothing() {
+    let text = "
+.globl _start
+_start:
+\"init_$x\":
+ bl pool_user
+ b .
+pool_user:
+ b 1f
+\"init_$d.1\": .quad 7
+\"init_$x.2\":
+1: ret
+.globl \"global_$d\"
+\"global_$d\": ret
+";
+    let folder = crate::common::folder("prefixed_marks");
+    let (path, output) = crate::common::image(&folder, "aarch64-unknown-none-softfloat", text);
+    assert!(
+        !crate::common::stderr(&output).contains("init_$"),
+        "{}",
+        crate::common::stderr(&output)
+    );
+    let base = 0xffff_ffff_8010_0000_u64;
+    for (offset, expected) in [
+        (0, "_start+0x0/0x8"),
+        (8, "pool_user+0x0/0x10"),
+        (0xc, "pool_user+0x4/"),
+        (0x14, "pool_user+0xc/"),
+        (0x18, "global_$d+0x0/0x4"),
+    ] {
+        let said = crate::common::sframe(&["lookup", &format!("{:x}", base + offset)], &path);
+        let said = crate::common::stdout(&said);
+        assert!(said.contains(expected), "{offset:#x}: {said}");
+    }
+}

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::starts::described;
 use crate::image::is_code;
+use crate::mapping;
 
 /// A function and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,7 @@ impl Symbols {
         symbols: SymbolIterator<'data, 'file>,
     ) -> Self {
         let code = code_of(file);
+        let has_marks = has_marks(file);
         let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
         let described = described(file);
         let functions: Vec<u64> = described.iter().map(|(start, _)| *start).collect();
@@ -95,7 +97,7 @@ impl Symbols {
         let of_functions = described.iter().filter(|(_, is_trap_code)| !is_trap_code);
         let mut ends: Vec<u64> = of_functions.map(|(start, _)| *start).collect();
         for symbol in symbols {
-            let Some((rank, section)) = candidate(&symbol, &code) else {
+            let Some((rank, section)) = candidate(&symbol, &code, has_marks) else {
                 let is_data = symbol.kind() == SymbolKind::Data;
                 ends.extend(is_data.then_some(symbol.address()));
                 continue;
@@ -129,9 +131,10 @@ impl Symbols {
     #[must_use]
     pub fn with_name(file: &object::File<'_>, is: impl Fn(&str) -> bool) -> BTreeMap<u64, u64> {
         let code = code_of(file);
-        let found = file
-            .symbols()
-            .filter(|symbol| candidate(symbol, &code).is_some_and(|((.., name), _)| is(name)));
+        let has_marks = has_marks(file);
+        let found = file.symbols().filter(|symbol| {
+            candidate(symbol, &code, has_marks).is_some_and(|((.., name), _)| is(name))
+        });
         found
             .map(|symbol| (place(file, &symbol), symbol.size()))
             .collect()
@@ -169,14 +172,15 @@ fn code_of(file: &object::File<'_>) -> FxHashMap<SectionIndex, (u64, u64)> {
 fn candidate<'data>(
     symbol: &ObjectFileSymbol<'data, '_>,
     code: &FxHashMap<SectionIndex, (u64, u64)>,
+    has_marks: bool,
 ) -> Option<(Rank<'data>, SectionIndex)> {
     let section = symbol.section_index()?;
     let &(start, end) = code.get(&section)?;
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
     let label = match symbol.kind() {
         SymbolKind::Text => false,
-        // Labels of assembly; but not AArch64's mapping symbols, `$x` and `$d`.
-        SymbolKind::Label | SymbolKind::Unknown if !name.starts_with('$') => true,
+        // Labels of assembly; but not what says where code and data begin.
+        SymbolKind::Label | SymbolKind::Unknown if !is_mapping(symbol, name, has_marks) => true,
         _ => return None,
     };
     // A label at the end of a section (`__text_end`) names nothing.
@@ -198,6 +202,20 @@ fn candidate<'data>(
         name,
     );
     Some((rank, section))
+}
+
+/// Whether symbols of a file say where code and data begin.
+fn has_marks(file: &object::File<'_>) -> bool {
+    matches!(
+        file.architecture(),
+        Architecture::Arm | Architecture::Aarch64
+    )
+}
+
+/// Whether a symbol is one of Arm's mapping symbols (`$x`, `$d.1`). `objcopy --prefix-symbols` gives them a prefix, too.
+fn is_mapping(symbol: &ObjectFileSymbol<'_, '_>, name: &str, has_marks: bool) -> bool {
+    has_marks && symbol.is_local() && symbol.size() == 0 && mapping::kind_of(name).is_some()
+        || name.starts_with('$')
 }
 
 /// Gives a size to symbols without one, and leaves out labels inside of functions. What is a function by its type and in call frame information is
