@@ -208,7 +208,26 @@ fn regions_have_to_be_named() {
         let folder = folder(&format!("place_regions_{name}"));
         crate::common::assemble(&folder, X86_64, PROGRAM);
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
-        assert_eq!(output.status.code(), Some(1));
+        // An image is better than none, unless that is said.
+        assert!(output.status.success(), "{}", stderr(&output));
+        let warning = "sframe-link: warning: image: linked without tables: after .text the linker refuses them: ";
+        assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+        let data = fs::read(folder.join("image")).unwrap();
+        assert!(
+            Image::parse(&data)
+                .unwrap()
+                .section(".sframe")
+                .unwrap()
+                .is_none()
+        );
+        let required = link(
+            &folder,
+            linker,
+            Some(&regions.replace("PLACE", "")),
+            &["--sframe-require"],
+        );
+        assert_eq!(required.status.code(), Some(1));
+        assert!(!folder.join("image").exists());
         let note = "sframe-link: note: copy the sections that sframe-link --sframe-script prints into the linker script";
         assert!(stderr(&output).contains(note), "{}", stderr(&output));
         let printed = crate::common::succeed(crate::common::sframe_link().arg("--sframe-script"));
@@ -226,6 +245,56 @@ fn regions_have_to_be_named() {
         );
         assert!(output.status.success(), "{}", stderr(&output));
         expect_tables(&folder, false);
+    }
+}
+
+/// Scripts of kernels name sections that GNU ld makes itself, and puts into the first input: it must not be ours.
+#[test]
+fn sections_keep_their_types() {
+    let with_relocations = (
+        "relocations",
+        "SECTIONS { . = 1M; .text : { *(.text .rela.text .text.*) } .rodata : { *(.rodata .rela.rodata) }
+         .data : { *(.data .rela.data) } }",
+    );
+    let ld = installed("ld", "binutils");
+    let lld = installed("ld.lld", "lld");
+    for linker in [&ld, &lld] {
+        for (name, script) in SCRIPTS.into_iter().chain([with_relocations]) {
+            let kind = linker.file_name().unwrap().to_str().unwrap();
+            let folder = folder(&format!("place_types_{name}_{kind}"));
+            crate::common::assemble(&folder, X86_64, PROGRAM);
+            let types = || {
+                let data = fs::read(folder.join("image")).unwrap();
+                let file = object::File::parse(&*data).unwrap();
+                let sections = file.sections().filter(|section| {
+                    let name = section.name().unwrap();
+                    section.size() > 0
+                        && !["", ".sframe", ".symbols"].contains(&name)
+                        && !name.contains("strtab")
+                        && name != ".symtab"
+                });
+                let types =
+                    sections.map(|section| (section.name().unwrap().to_owned(), section.flags()));
+                types.collect::<Vec<_>>()
+            };
+            fs::write(folder.join("image.ld"), script).unwrap();
+            let mut alone = Command::new(linker);
+            alone
+                .current_dir(&folder)
+                .args(["-o", "image", "-e", "_start", "input.o", "-T", "image.ld"]);
+            let symbols = [
+                "__sframe_start",
+                "__sframe_end",
+                "__symbols_start",
+                "__symbols_end",
+            ];
+            alone.args(symbols.map(|symbol| format!("--defsym={symbol}=0")));
+            crate::common::succeed(&mut alone);
+            let expected = types();
+            let output = link(&folder, Some(linker), Some(script), &[]);
+            assert!(output.status.success(), "{name}: {}", stderr(&output));
+            assert_eq!(types(), expected, "{name} by {kind}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `sframe-link` by hand: what it passes on, and what it refuses.
 
+mod alone;
 mod links;
 mod passed;
 mod refused;

@@ -55,6 +55,9 @@ Every argument goes to the linker (--help and --version too), except
                                    there must be one
     --sframe-unproven=list|drop    keep unproven rows and list their code in the table, so that no backtrace that uses one is
                                    complete (default); or remove them, for readers that do not support the list
+    --sframe-require               fail where the link would go through without tables: if there is no place for them, or code is
+                                   linked at one address twice, or the output is no ELF file
+    --sframe-unsupported=fail|link fail for an architecture that has no tables (default); or link without them, with a warning
     --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
     --sframe-outermost=NAME        this function has no caller: traces end there, at the end of their stack. Assembly that makes a
                                    stack and calls the first function needs no .cfi_undefined then. Repeatable; the entry

@@ -24,6 +24,8 @@ pub struct CommandLine {
     pub dependencies: Option<PathBuf>,
     /// The linker's output file.
     pub output: PathBuf,
+    /// `--oformat`: the format of the output, if it is not ELF.
+    pub format: Option<String>,
     /// By its arguments, the link makes an image: an ELF linker, without `-r`.
     pub makes_image: bool,
 }
@@ -42,6 +44,7 @@ impl CommandLine {
             linker_path: None,
             dependencies: None,
             output: PathBuf::from("a.out"),
+            format: None,
             makes_image: true,
         };
         // With only `-v`, GNU ld prints its version and links nothing.
@@ -62,6 +65,11 @@ impl CommandLine {
             if let Some(output) = output(&argument, next) {
                 line.output = output;
             }
+            if let Some(("oformat", value)) = switches::long(&argument) {
+                let value = value.or(next.map(OsString::as_os_str)).unwrap_or_default();
+                let name = value.to_string_lossy();
+                line.format = (!name.starts_with("elf")).then(|| name.into_owned());
+            }
             if let Some(file) = dependencies::file(&argument, next.map(OsString::as_os_str)) {
                 line.dependencies = Some(file);
             }
@@ -80,6 +88,11 @@ impl CommandLine {
         // rustc says `-O1` to the linker of what is compiled with `opt-level` 2 or 3.
         line.options.compare.get_or_insert(is_optimized);
         Ok(line)
+    }
+
+    /// Whether the output has the name by which lld means standard output.
+    pub(super) fn is_dash(&self) -> bool {
+        self.output.as_os_str() == "-"
     }
 
     /// Whether the linker is to make a build id.
@@ -137,6 +150,8 @@ mod tests {
             "--symbols-compare=yes",
             "--sframe-stats=x",
             "--sframe-linker=/usr/bin/ld",
+            "--sframe-unsupported=link",
+            "--sframe-require",
             "--gsym=image.gsym",
             "--symt=image.sym",
             "--sframe-coverage=50",
@@ -167,6 +182,8 @@ mod tests {
                 gsym: Some("image.gsym".into()),
                 symt: Some("image.sym".into()),
                 stats: Some(Stats::File("x".into())),
+                links_unsupported: true,
+                is_required: true,
                 coverage: 50,
                 outermost: vec!["one".to_owned(), "two".to_owned()],
                 patched: vec!["three".to_owned()],

@@ -13,10 +13,10 @@ use super::place::{self, NAME_REGION, PLACE_THEM};
 use super::plan::{Needed, Plan};
 use super::strip::Strip;
 use super::tables::Tables;
-use super::temporary::Temporary;
+use super::temporary::{Names, Temporary};
 use super::unmoved::First;
-use super::{exit_code, finish, inputs, loaded, script};
-use crate::image::{Image, Mapped};
+use super::{exit_code, finish, inputs, loaded, script, untabled};
+use crate::image::{self, Image, Mapped};
 use crate::parallel::both;
 use crate::symbols::printable;
 
@@ -29,10 +29,12 @@ enum Linked {
 }
 
 /// How a link is tried.
-#[derive(Default)]
+#[derive(Clone)]
 struct Attempt {
     /// The section after which the tables come, if no linker script has a place for them.
     after: Option<String>,
+    /// After the place behind all code was refused: the other ones that are left, and what the linker complained about first.
+    left: Option<(Vec<String>, String)>,
     /// The room that they need.
     room: Option<Needed>,
     /// The first link keeps debug information, though the tables need only `.debug_frame` of it.
@@ -43,19 +45,21 @@ struct Attempt {
 pub(super) fn link_and_fill(
     line: &CommandLine,
     linker: &Linker,
+    names: &Names,
     inputs: &Found,
 ) -> Result<ExitCode> {
     // A library that the linker looks for may have `.debug_frame`, which would be stripped unseen.
     let may_strip = inputs.names_libraries && Strip::of(&line.linker) == Strip::Debug;
     let mut attempt = Attempt {
         after: (!script::has_place(&line.linker)).then(|| script::TEXT.to_owned()),
+        left: None,
         room: None,
         keeps_debug: line.options.reads_debug() || inputs.has_debug_frame || may_strip,
     };
     // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
-    // library that is not among the inputs.
-    for _ in 0..5 {
-        match link(line, linker, inputs, attempt)? {
+    // library that is not among the inputs; and for each other place if one is refused.
+    for _ in 0..16 {
+        match link(line, linker, names, inputs, attempt)? {
             Linked::Done(code) => return Ok(code),
             Linked::Again(other) => attempt = other,
         }
@@ -65,18 +69,24 @@ pub(super) fn link_and_fill(
 
 /// The linker writes to a temporary file, which gets its final name when it has its tables: if the link is killed, there is no
 /// image with empty tables, or without.
-fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -> Result<Linked> {
+fn link(
+    line: &CommandLine,
+    linker: &Linker,
+    names: &Names,
+    inputs: &Found,
+    attempt: Attempt,
+) -> Result<Linked> {
+    let refused = |outcome: &Outcome| refused(line, linker, names, &attempt, outcome);
     let Attempt {
         after,
+        left,
         room,
         keeps_debug,
-    } = attempt;
-    let output = line.output.as_path();
-    let is_placed = after.is_some();
-    let image = Temporary::absent(output, "image")?;
+    } = attempt.clone();
+    let image = Temporary::absent(names, "image")?;
     let place = match &after {
-        Some(after) => Some(Temporary::beside(
-            output,
+        Some(after) => Some(Temporary::written(
+            names,
             "ld",
             script::inserted(after).as_bytes(),
         )?),
@@ -89,24 +99,25 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     };
     // The last one holds.
     let arguments = [arguments, vec!["-o".into(), image.path().into()]].concat();
-    let plan = Plan::new(line, linker, inputs, keeps_debug, arguments);
+    let plan = Plan::new(line, linker, names, inputs, keeps_debug, arguments);
     let again = |after, room| {
         Ok(Linked::Again(Attempt {
             after,
+            left: left.clone(),
             room,
             keeps_debug,
         }))
     };
     let (first, guess) = plan.first(plan.guess(room))?;
     if after.is_some()
+        && left.is_none()
         && script::has_no_such_section(&first.messages)
-        && let after @ Some(_) = find_code(line, linker)?
+        && let after @ Some(_) = find_code(line, linker, names)?
     {
         return again(after, room);
     }
     if !first.status.success() {
-        first.show(None);
-        return Ok(failed(&first, is_placed));
+        return refused(&first);
     }
     // As with `--target-help` after the inputs.
     if !image.path().exists() {
@@ -115,10 +126,23 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         return Ok(Linked::Done(exit_code(first.status)));
     }
     let data = Mapped::open(image.path())?;
-    let linked = Image::parse(&data)?;
+    let linked = match Image::parse(&data) {
+        Err(why) if line.options.links_unsupported && image::is_unsupported(&data) => {
+            let why = format!("{why:#}");
+            return Ok(Linked::Done(untabled::link(line, linker, names, &why)?));
+        }
+        Err(why) if image::is_unsupported(&data) => {
+            bail!("{why:#}: --sframe-unsupported=link links without them")
+        }
+        other => other?,
+    };
     let last = script::last_code(&linked);
-    if after.is_some() && last.is_some() && after != last {
+    if after.is_some() && left.is_none() && last.is_some() && after != last {
         return again(last, room);
+    }
+    if let Err(why) = linked.check_no_overlays() {
+        let why = format!("{why:#}");
+        return Ok(Linked::Done(untabled::link(line, linker, names, &why)?));
     }
     first.show(None);
     let tables = make(line, inputs, &linked)?;
@@ -130,7 +154,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
             || fill(&plan, &tables, needed, &image, &first),
         );
         checked?;
-        return end(line, &tables, image, &filled?.unwrap_or(first), is_placed);
+        return end(&plan, &tables, image, &filled?.unwrap_or(first));
     }
     let code = First::of(&linked)?;
     drop(data);
@@ -138,16 +162,17 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     // The content does not depend on the address, so it is checked while the linker runs.
     let (checked, second) = both(|| tables.check_symbols(), || plan.checked(needed));
     let second = second?;
-    second.show(Some(&first));
     if !second.status.success() {
-        return Ok(failed(&second, is_placed));
+        return refused(&second);
     }
+    second.show(Some(&first));
     checked?;
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
     if guess.is_none() && !keeps_debug && linked.section(".debug_frame")?.is_some() {
         return Ok(Linked::Again(Attempt {
             after,
+            left,
             room,
             keeps_debug: true,
         }));
@@ -160,21 +185,18 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     unmoved?;
     drop(data);
     let last = fill(&plan, &tables, needed, &image, &second)?.unwrap_or(second);
-    end(line, &tables, image, &last, is_placed)
+    end(&plan, &tables, image, &last)
 }
 
 /// Ends a link whose last run of the linker was this one.
-fn end(
-    line: &CommandLine,
-    tables: &Tables,
-    image: Temporary,
-    last: &Outcome,
-    is_placed: bool,
-) -> Result<Linked> {
+fn end(plan: &Plan<'_>, tables: &Tables, image: Temporary, last: &Outcome) -> Result<Linked> {
     if !last.status.success() {
-        return Ok(failed(last, is_placed));
+        last.pass_on();
+        return Ok(Linked::Done(exit_code(last.status)));
     }
-    let code = finish(line, tables, image)?;
+    let is_standard_output =
+        plan.line.is_dash() && plan.linker.writes_to_standard_output(plan.names)?;
+    let code = finish(plan.line, tables, image, is_standard_output)?;
     last.pass_on();
     Ok(Linked::Done(code))
 }
@@ -191,7 +213,7 @@ fn fill(
     let mut stripped = None;
     if !plan.is_final(&Image::parse(&Mapped::open(image.path())?)?) {
         // Linkers write to the same name in each link, because that name may come into a map file.
-        let checked = Temporary::named(&plan.line.output, "full");
+        let checked = Temporary::named(plan.names, "full");
         std::fs::rename(image.path(), checked.path())
             .with_context(|| format!("cannot write {}", checked.path().display()))?;
         let outcome = plan.stripped(needed)?;
@@ -240,29 +262,63 @@ fn make(line: &CommandLine, inputs: &Found, linked: &Image<'_>) -> Result<Tables
     Ok(tables)
 }
 
-/// The end of a link that the linker has refused, with what to do if it refuses a place that was chosen here.
-fn failed(outcome: &Outcome, is_placed: bool) -> Linked {
-    if is_placed && script::is_refused(&outcome.messages) {
+/// What follows after the linker has refused a link. If it does so without tables too, its words are what is shown. Otherwise the place that
+/// was chosen for them is the cause: another one is tried, and if there is none, there are no tables.
+fn refused(
+    line: &CommandLine,
+    linker: &Linker,
+    names: &Names,
+    attempt: &Attempt,
+    outcome: &Outcome,
+) -> Result<Linked> {
+    let Some(place) = &attempt.after else {
+        outcome.show(None);
+        outcome.pass_on();
+        return Ok(Linked::Done(exit_code(outcome.status)));
+    };
+    let (mut left, complaint) = match &attempt.left {
+        Some(left) => left.clone(),
+        None => {
+            let image = Temporary::absent(names, "image")?;
+            let output = vec!["-o".into(), image.path().into()];
+            let alone = untabled::run(line, linker, names, output)?;
+            if !alone.status.success() {
+                alone.show(None);
+                alone.pass_on();
+                return Ok(Linked::Done(exit_code(alone.status)));
+            }
+            let data = Mapped::open(image.path())?;
+            let places = script::places(&Image::parse(&data)?);
+            let complaint = script::first_error(&outcome.messages);
+            (
+                places,
+                format!("after {place} the linker refuses them: {complaint}"),
+            )
+        }
+    };
+    if left.is_empty() {
+        let code = untabled::link(line, linker, names, &complaint)?;
         eprintln!("sframe-link: note: {NAME_REGION}");
+        return Ok(Linked::Done(code));
     }
-    outcome.pass_on();
-    Linked::Done(exit_code(outcome.status))
+    Ok(Linked::Again(Attempt {
+        after: Some(left.remove(0)),
+        left: Some((left, complaint)),
+        room: None,
+        keeps_debug: attempt.keeps_debug,
+    }))
 }
 
 /// The last section with code of a link that does not know the tables' symbols. `None`: it fails for another reason.
-fn find_code(line: &CommandLine, linker: &Linker) -> Result<Option<String>> {
-    let image = Temporary::named(&line.output, "image");
+fn find_code(line: &CommandLine, linker: &Linker, names: &Names) -> Result<Option<String>> {
+    let image = Temporary::named(names, "image");
     let more = [
         "--unresolved-symbols=ignore-all".into(),
         "-o".into(),
         image.path().into(),
     ];
     let arguments = [line.linker.as_slice(), more.as_slice()].concat();
-    if !linker
-        .run(&arguments, line.long, &line.output)?
-        .status
-        .success()
-    {
+    if !linker.run(&arguments, line.long, names)?.status.success() {
         return Ok(None);
     }
     let data = Mapped::open(image.path())?;

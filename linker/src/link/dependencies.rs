@@ -25,18 +25,33 @@ pub(super) fn file(argument: &OsStr, next: Option<&OsStr>) -> Option<PathBuf> {
 pub(super) fn correct(dependencies: &Path, temporary: &Path, name: &Path) -> Result<()> {
     let text = std::fs::read(dependencies)
         .with_context(|| format!("cannot read {}", dependencies.display()))?;
-    let (temporary, name) = (
-        temporary.as_os_str().as_bytes(),
-        name.as_os_str().as_bytes(),
-    );
-    // The temporary name only has more at its end, whose characters are written as they are.
-    let more = temporary.strip_prefix(name).unwrap_or_default();
-    whole::write(dependencies, &corrected(&text, more))
+    let last = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let (temporary, name) = (last(temporary), last(name));
+    // Mostly the temporary name only has more at its end, whose characters are written as they are.
+    let (from, to) = match temporary.strip_prefix(name.as_slice()) {
+        Some(more) => (more, Vec::new()),
+        None => (temporary.as_slice(), escaped(&name)),
+    };
+    whole::write(dependencies, &corrected(&text, from, &to))
 }
 
-/// `more` is what the target has at its end. Linkers write one file a line: the first line has the target, and each file is a target of its own
+/// A name as linkers write it for make.
+fn escaped(name: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(name.len());
+    for byte in name {
+        match byte {
+            b' ' | b'#' => text.push(b'\\'),
+            b'$' => text.push(b'$'),
+            _ => {}
+        }
+        text.push(*byte);
+    }
+    text
+}
+
+/// `from` is what the target has at its end, and `to` what it shall have. Linkers write one file a line: the first line has the target, and each file is a target of its own
 /// below, so that make does not miss it.
-fn corrected(text: &[u8], more: &[u8]) -> Vec<u8> {
+fn corrected(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut lines: Vec<&[u8]> = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let words = line.trim_ascii();
@@ -56,9 +71,9 @@ fn corrected(text: &[u8], more: &[u8]) -> Vec<u8> {
         }
     }
     let text = lines.concat();
-    let target = [more, b":"].concat();
+    let target = [from, b":"].concat();
     match text.windows(target.len()).position(|part| part == target) {
-        Some(at) => [&text[..at], &text[at + more.len()..]].concat(),
+        Some(at) => [&text[..at], to, &text[at + from.len()..]].concat(),
         None => text,
     }
 }
@@ -73,13 +88,16 @@ mod tests {
         let lld = format!(
             "{mark}.image: \\\n  {mark}.ld \\\n  a.o \\\n  {mark}.o\n\n{mark}.ld:\n\na.o:\n\n{mark}.o:\n"
         );
-        let found = corrected(lld.as_bytes(), b".sframe-link.image");
+        let found = corrected(lld.as_bytes(), b".sframe-link.image", b"");
         let found = String::from_utf8(found).unwrap();
         assert_eq!(found, "image: \\\n  a.o\n\n\na.o:\n\n");
         let first = format!("x: \\\n  a.o \\\n  my\\ {mark}.o \\\n  b.o\n");
-        let found = corrected(first.as_bytes(), b"");
+        let found = corrected(first.as_bytes(), b"", b"");
         assert_eq!(found, b"x: \\\n  a.o \\\n  b.o\n");
         let other = b"x: \\\n  a.o \\\n  image.o\n";
-        assert_eq!(corrected(other, b""), other);
+        assert_eq!(corrected(other, b"", b""), other);
+        let long = b"out/.01234567.sframe-link.image: \\\n  a.o\n";
+        let found = corrected(long, b".01234567.sframe-link.image", &escaped(b"my $image"));
+        assert_eq!(found, b"out/my\\ $$image: \\\n  a.o\n");
     }
 }

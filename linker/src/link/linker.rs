@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus};
 use anyhow::{Context, Result, bail};
 
 use super::response;
-use super::temporary::Temporary;
+use super::temporary::{Names, Temporary};
 
 /// Environment variable that names the linker.
 pub const LINKER_VARIABLE: &str = "SFRAME_LINK_LD";
@@ -82,11 +82,21 @@ impl Linker {
         self.driver == Driver::Lld
     }
 
+    /// Whether it writes an output file that is called `-` to standard output, as lld does.
+    ///
+    /// # Errors
+    /// The linker cannot be started.
+    pub(super) fn writes_to_standard_output(&self, names: &Names) -> Result<bool> {
+        let version = self.run(&["--version".into()], false, names)?;
+        Ok(version.output.starts_with(b"LLD")
+            || String::from_utf8_lossy(&version.output).contains(" LLD "))
+    }
+
     /// Runs a link, and captures its output.
     ///
     /// # Errors
     /// The linker cannot be started.
-    pub fn run(&self, arguments: &[OsString], long: bool, output: &Path) -> Result<Outcome> {
+    pub(super) fn run(&self, arguments: &[OsString], long: bool, names: &Names) -> Result<Outcome> {
         let mut command = Command::new(&self.path);
         // rustc passes `-flavor` to any program that it takes for lld.
         let (flavor, rest) = match arguments {
@@ -98,7 +108,7 @@ impl Linker {
             command.arg("-flavor").arg(flavor);
         }
         let response = if long {
-            let file = Temporary::beside(output, "rsp", &response::join(rest))?;
+            let file = Temporary::written(names, "rsp", &response::join(rest))?;
             let mut argument = OsString::from("@");
             argument.push(file.path());
             // Other linkers only know this quoting.

@@ -29,9 +29,11 @@ mod tables;
 mod temporary;
 mod unloaded;
 mod unmoved;
+mod untabled;
 mod write;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
@@ -49,7 +51,7 @@ pub use tables::Tables;
 pub(crate) use write::TOO_FAR;
 
 use crate::whole;
-use temporary::Temporary;
+use temporary::{Names, Temporary};
 
 /// The linker-script fragment with the output sections of the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
@@ -73,22 +75,30 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
         || line.options.symbols.is_some()
         || line.options.gsym.is_some()
         || line.options.symt.is_some();
+    let names = &Names::of(&line.output);
     // Configuration scripts link to /dev/null, which nothing may replace.
     let is_device = std::fs::metadata(&line.output).is_ok_and(|known| !known.is_file());
     if !line.makes_image || !wanted || is_device {
-        let outcome = linker.run(&line.linker, line.long, &line.output)?;
+        let outcome = linker.run(&line.linker, line.long, names)?;
         outcome.show(None);
         outcome.pass_on();
         return Ok(exit_code(outcome.status));
     }
     let inputs = inputs::find(&line.linker);
-    if inputs.as_ref().is_ok_and(|inputs| !inputs.is_any())
-        && let Some(code) = question(&line, &linker)?
+    if line.format.is_none()
+        && inputs.as_ref().is_ok_and(|inputs| !inputs.is_any())
+        && let Some(code) = question(&line, &linker, names)?
     {
         return Ok(code);
     }
     let result = inputs
-        .and_then(|inputs| attempt::link_and_fill(&line, &linker, &inputs))
+        .and_then(|inputs| match &line.format {
+            Some(format) => {
+                let why = format!("--oformat={format} leaves no place for them");
+                untabled::link(&line, &linker, names, &why)
+            }
+            None => attempt::link_and_fill(&line, &linker, names, &inputs),
+        })
         .with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
         // The last image must not be taken for this one. An error only means that there is none.
@@ -99,11 +109,11 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
 
 /// Runs the linker on arguments that name nothing to link. `None` if they want an image all the same, as a script can name inputs, or if the
 /// linker refuses them; then nothing is shown.
-fn question(line: &CommandLine, linker: &Linker) -> Result<Option<ExitCode>> {
-    let image = Temporary::absent(&line.output, "image")?;
+fn question(line: &CommandLine, linker: &Linker, names: &Names) -> Result<Option<ExitCode>> {
+    let image = Temporary::absent(names, "image")?;
     let output = ["-o".into(), image.path().into()];
     let arguments = [line.linker.as_slice(), output.as_slice()].concat();
-    let outcome = linker.run(&arguments, line.long, &line.output)?;
+    let outcome = linker.run(&arguments, line.long, names)?;
     let is_answer = outcome.status.success() && !image.path().exists();
     Ok(is_answer.then(|| {
         outcome.show(None);
@@ -112,10 +122,24 @@ fn question(line: &CommandLine, linker: &Linker) -> Result<Option<ExitCode>> {
     }))
 }
 
-fn finish(line: &CommandLine, tables: &Tables, image: Temporary) -> Result<ExitCode> {
+/// Gives the image its name; or writes it out, as the linker would do.
+fn finish(
+    line: &CommandLine,
+    tables: &Tables,
+    image: Temporary,
+    is_standard_output: bool,
+) -> Result<ExitCode> {
     tell(tables, &line.options)?;
     if let Some(path) = &line.dependencies {
         dependencies::correct(path, image.path(), &line.output)?;
+    }
+    if is_standard_output {
+        let bytes = std::fs::read(image.path())
+            .with_context(|| format!("cannot read {}", image.path().display()))?;
+        std::io::stdout()
+            .write_all(&bytes)
+            .context("cannot write to standard output")?;
+        return Ok(ExitCode::SUCCESS);
     }
     image.rename(&line.output)?;
     Ok(ExitCode::SUCCESS)

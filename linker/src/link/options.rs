@@ -32,6 +32,10 @@ pub struct Options {
     pub symt: Option<PathBuf>,
     /// `--sframe-stats`.
     pub stats: Option<Stats>,
+    /// `--sframe-unsupported=link`: link without tables for an architecture that has none.
+    pub links_unsupported: bool,
+    /// `--sframe-require`: fail where there would be an image without tables.
+    pub is_required: bool,
     /// `--sframe-coverage`: warn if less than so many percent of the code have rows.
     pub coverage: u8,
     /// `--sframe-outermost`: functions that have no caller.
@@ -59,6 +63,8 @@ impl Default for Options {
             gsym: None,
             symt: None,
             stats: None,
+            links_unsupported: false,
+            is_required: false,
             coverage: LEAST,
             outermost: Vec::new(),
             patched: Vec::new(),
@@ -122,6 +128,10 @@ impl Options {
             self.stats = Some(Stats::Stderr);
             return Ok(true);
         }
+        if text == "--sframe-require" {
+            self.is_required = true;
+            return Ok(true);
+        }
         let Some((switch, value)) = text.split_once('=') else {
             if matches!(
                 text,
@@ -129,6 +139,7 @@ impl Options {
                     | "--sframe-load"
                     | "--sframe-repair"
                     | "--sframe-unproven"
+                    | "--sframe-unsupported"
                     | "--sframe-coverage"
                     | "--sframe-outermost"
                     | "--sframe-patched"
@@ -177,6 +188,9 @@ impl Options {
             ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
             ("--sframe-patched", "") => bail!("--sframe-patched= wants the name of a function"),
             ("--sframe-patched", name) => self.patched.push(name.to_owned()),
+            ("--sframe-unsupported", "link") => self.links_unsupported = true,
+            ("--sframe-unsupported", "fail") => self.links_unsupported = false,
+            ("--sframe-unsupported", _) => bail!("--sframe-unsupported={value}: link or fail"),
             ("--sframe-coverage", percent) => match percent.parse() {
                 Ok(percent @ 0..=100) => self.coverage = percent,
                 _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),

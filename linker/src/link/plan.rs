@@ -10,7 +10,7 @@ use super::linker::{Linker, Outcome};
 use super::room::{self, Room};
 use super::script;
 use super::strip::{self, Strip, WITHOUT_DEBUG};
-use super::temporary::Temporary;
+use super::temporary::{Names, Temporary};
 use crate::architecture::Architecture;
 use crate::image::Image;
 
@@ -22,7 +22,8 @@ pub(super) type Needed = (Room, &'static Architecture);
 
 pub(super) struct Plan<'a> {
     pub(super) line: &'a CommandLine,
-    linker: &'a Linker,
+    pub(super) linker: &'a Linker,
+    pub(super) names: &'a Names,
     inputs: &'a Found,
     /// The arguments for the final image.
     arguments: Vec<OsString>,
@@ -40,6 +41,7 @@ impl<'a> Plan<'a> {
     pub(super) fn new(
         line: &'a CommandLine,
         linker: &'a Linker,
+        names: &'a Names,
         inputs: &'a Found,
         keeps_debug: bool,
         arguments: Vec<OsString>,
@@ -47,6 +49,7 @@ impl<'a> Plan<'a> {
         let mut plan = Self {
             line,
             linker,
+            names,
             inputs,
             checked: Vec::new(),
             // Whoever says how many threads there shall be has them.
@@ -131,9 +134,8 @@ impl<'a> Plan<'a> {
         (room, architecture): Needed,
     ) -> Result<Outcome> {
         let object = room.object(architecture)?;
-        let object = Temporary::beside(&self.line.output, "o", &object)?;
-        // Before `-b binary`, which would make bytes of it.
-        let arguments = script::before([object.path().into()], arguments);
+        let object = Temporary::written(self.names, "o", &object)?;
+        let arguments = script::behind(object.path().into(), arguments);
         self.run(&arguments, with_debug)
     }
 
@@ -143,7 +145,6 @@ impl<'a> Plan<'a> {
             self.linker.is_lld() && !self.says_threads && self.inputs.are_little(with_debug);
         let one_thread = is_quick.then(|| ONE_THREAD.into());
         let arguments: Vec<OsString> = arguments.iter().cloned().chain(one_thread).collect();
-        self.linker
-            .run(&arguments, self.line.long, &self.line.output)
+        self.linker.run(&arguments, self.line.long, self.names)
     }
 }

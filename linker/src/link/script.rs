@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, SectionFlags, elf};
 
 use super::SCRIPT;
 use super::switches::{self, Role, roles};
@@ -20,6 +20,9 @@ const LARGEST: u64 = 1 << 20;
 
 /// The largest depth of scripts that include each other.
 const MAX_DEPTH: usize = 16;
+
+/// How many places for tables are tried.
+const MOST_PLACES: usize = 8;
 
 /// How the symbols and sections of a place for tables begin.
 const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
@@ -124,6 +127,46 @@ pub(super) fn before<const COUNT: usize>(
     [flavor, &more, rest].concat()
 }
 
+/// Arguments with an object file behind those of the link. GNU ld makes sections of its own in the first input: in another one they would get
+/// into output sections of the script, which then have the type of relocations.
+pub(super) fn behind(object: OsString, arguments: &[OsString]) -> Vec<OsString> {
+    let is_format = |argument: &OsString| {
+        argument.as_bytes().starts_with(b"-b") || switches::is_named(argument, "format")
+    };
+    // After `-b binary` it would be bytes.
+    let format = arguments.iter().any(is_format);
+    let format = format.then(|| "--format=default".into());
+    let arguments = arguments.iter().cloned().chain(format);
+    arguments.chain([object]).collect()
+}
+
+/// The names of sections after which tables can come that have no place after `.text`: those behind all code, first what is only read.
+pub(super) fn places(image: &Image<'_>) -> Vec<String> {
+    let sections = image.file.sections().filter(|section| section.size() > 0);
+    let flags = |section: &object::Section<'_, '_>| match section.flags() {
+        SectionFlags::Elf { sh_flags, .. } => sh_flags,
+        _ => elf::SectionFlags::default(),
+    };
+    let loaded = sections.filter(|section| {
+        let flags = flags(section);
+        flags.contains(elf::SHF_ALLOC)
+            && !flags.contains(elf::SHF_TLS)
+            && section.file_range().is_some()
+    });
+    let mut loaded: Vec<_> = loaded.collect();
+    loaded.sort_by_key(ObjectSection::address);
+    let code = |section: &object::Section<'_, '_>| is_code(section.flags());
+    let last = loaded.iter().rposition(code).map_or(0, |last| last + 1);
+    let (written, read): (Vec<_>, Vec<_>) = loaded
+        .drain(last..)
+        .partition(|section| flags(section).contains(elf::SHF_WRITE));
+    let names = read.iter().chain(&written);
+    names
+        .filter_map(|section| plain_name(section))
+        .take(MOST_PLACES)
+        .collect()
+}
+
 /// Whether a linker says that there is no section after which to insert.
 pub(super) fn has_no_such_section(messages: &[u8]) -> bool {
     let messages = String::from_utf8_lossy(messages);
@@ -132,9 +175,20 @@ pub(super) fn has_no_such_section(messages: &[u8]) -> bool {
         .any(|words| messages.contains(words))
 }
 
-/// Whether a linker refuses the place.
-pub(super) fn is_refused(messages: &[u8]) -> bool {
-    String::from_utf8_lossy(messages).contains(".tables.sframe")
+/// What a linker complains about.
+pub(super) fn first_error(messages: &[u8]) -> String {
+    let messages = String::from_utf8_lossy(messages);
+    let lines = || {
+        messages
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    let is_warning = |line: &&str| line.contains("warning:") || line.contains("NOTE:");
+    let error = lines()
+        .find(|line| !is_warning(line))
+        .or_else(|| lines().next());
+    error.unwrap_or("without a message").to_owned()
 }
 
 /// The last section of an image that holds code. The tables must come after it, as the second link must not move a function.
@@ -143,7 +197,12 @@ pub(super) fn last_code(image: &Image<'_>) -> Option<String> {
     let sections = image.file.sections().filter(|section| section.size() > 0);
     let code = sections.filter(|section| is_code(section.flags()));
     let last = code.max_by_key(ObjectSection::address)?;
-    let name = last.name().ok()?;
+    plain_name(&last)
+}
+
+/// The name of a section, if it can be written in a script as it is.
+fn plain_name(section: &object::Section<'_, '_>) -> Option<String> {
+    let name = section.name().ok()?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._$-".contains(letter);
     (!name.is_empty() && name.chars().all(is_plain)).then(|| name.to_owned())
 }

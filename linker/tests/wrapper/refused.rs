@@ -138,7 +138,7 @@ fn code_without_names_must_not_move_in_its_section() {
 
 /// Two sections with code at one address: which of them an address is in depends on what was loaded last.
 #[test]
-fn overlays_are_refused() {
+fn overlays_are_linked_without_tables() {
     let text = CALLS.replace("callee:\n", "callee: nop\n").replace(
         ".type callee,",
         ".section .text.other, \"ax\"\n.type other, %function\nother: ret\n.size other, 1\n.section .text.callee, \"ax\"\n.type callee,",
@@ -152,19 +152,34 @@ fn overlays_are_refused() {
     let ld = crate::common::tool("ld", "binutils");
     let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
     fs::write(folder.join("image.ld"), script).unwrap();
-    let mut command = crate::common::sframe_link();
-    command
-        .current_dir(&folder)
-        .args([&linker, "-L", &scripts(), "-T", "image.ld", "-o", "image"]);
-    let output = command
-        .args(["--no-check-sections", &object])
-        .output()
-        .unwrap();
-    let errors = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    let expected = "sections .first and .second both have code at 0x1000, and tables have one row and one name for an address";
-    assert!(errors.contains(expected), "{errors}");
-    assert!(!folder.join("image").exists());
+    let expected = "image: linked without tables: sections .first and .second both have code at 0x1000, and tables have one row and one name for an address";
+    for (switch, code, words) in [
+        ("--no-check-sections", 0, expected),
+        (
+            "--sframe-require",
+            1,
+            "error: image: sections .first and .second both have code",
+        ),
+    ] {
+        let mut command = crate::common::sframe_link();
+        command.current_dir(&folder).args([
+            &linker,
+            "-L",
+            &scripts(),
+            "-T",
+            "image.ld",
+            "-o",
+            "image",
+        ]);
+        let output = command
+            .args(["--no-check-sections", switch, &object])
+            .output()
+            .unwrap();
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{errors}");
+        assert!(errors.contains(words), "{errors}");
+        assert_eq!(folder.join("image").exists(), code == 0);
+    }
 }
 
 /// A kernel would read whatever is at the address.
