@@ -85,13 +85,13 @@ impl Field {
             } => {
                 let number = signed >> shift;
                 let fits = (-(1_i64 << (width - 1))..1 << (width - 1)).contains(&number);
-                (fits || !is_whole).then(|| put(low, width, number as u32))
+                (fits || !is_whole).then_some(put(low, width, number as u32))
             }
             Self::Adr { shift } => {
                 let number = signed >> shift;
                 let fits = (-(1_i64 << 20)..1 << 20).contains(&number);
                 let high = put(5, 19, (number >> 2) as u32);
-                fits.then(|| high & !(3 << 29) | (number as u32 & 3) << 29)
+                fits.then_some(high & !(3 << 29) | (number as u32 & 3) << 29)
             }
         }
     }
