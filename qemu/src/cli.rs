@@ -10,6 +10,7 @@ use crate::decode::Decode;
 use crate::machine::{Board, Gdb, INSTRUCTIONS, Processor, Statuses};
 use crate::oracle::Oracle;
 use crate::profile::OfLog;
+use crate::program;
 use crate::raspi::Card;
 use crate::serial::Serial;
 
@@ -69,8 +70,8 @@ also kept in target/serial, byte for byte; that of a second run at the same time
 /// root, and the source of `core` and `alloc`.
 #[derive(Debug, Parser)]
 #[command(
-    bin_name = "cargo run --",
-    after_help = EXAMPLES,
+    bin_name = program::called(),
+    after_help = program::examples(EXAMPLES),
     max_term_width = 120,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true

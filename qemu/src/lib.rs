@@ -27,6 +27,7 @@ pub mod oracle;
 pub mod output;
 pub mod outside;
 pub mod profile;
+mod program;
 pub mod raspi;
 pub mod report;
 pub mod results;

@@ -1,6 +1,6 @@
 //! Arguments that cannot be used: status 2, and one line that helps.
 
-use crate::support::runner::run;
+use crate::support::runner::{command, run};
 
 /// README's first command: of the programs that the workspace has, it is the runner. Cargo compiles that and the linker once more for it,
 /// because packages have fewer features than what tests need.
@@ -41,6 +41,27 @@ fn an_unknown_architecture_lists_the_known() {
     run(["--arch", "riscv64"])
         .expect(2)
         .expect_words("x86_64, aarch64");
+}
+
+/// Cargo says to what it starts that it is there; nobody does so to an installed program.
+#[gate]
+fn an_installed_runner_has_its_own_name() {
+    let own = |arguments: &[&str]| {
+        let output = command()
+            .env_remove("CARGO")
+            .args(arguments)
+            .output()
+            .unwrap();
+        let all = [output.stdout, output.stderr].concat();
+        String::from_utf8(all).unwrap()
+    };
+    let usage = own(&["--profile", "x.svg", "--gdb", "panic"]);
+    assert!(usage.contains("Usage: unwind-qemu "), "{usage}");
+    let usage = own(&["autopsy"]);
+    assert!(usage.contains("Usage: unwind-qemu autopsy "), "{usage}");
+    let help = own(&["--help"]);
+    assert!(help.contains("  unwind-qemu autopsy DUMPS/NAME "), "{help}");
+    assert!(!help.contains("cargo run"), "{help}");
 }
 
 #[gate]

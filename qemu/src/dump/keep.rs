@@ -12,6 +12,7 @@ use super::words::size;
 use super::{ABOUT, HOW_TO, IMAGE, MEMORY, SENT};
 use crate::decode::Symbolizer;
 use crate::machine::{Source, Stopped};
+use crate::program::called;
 use crate::words::say;
 
 /// Keeps dumps in a folder.
@@ -36,7 +37,8 @@ pub fn say_kept(kept: Result<Kept>) {
         Ok(kept) => {
             let (path, size) = (kept.path.display(), size(kept.bytes));
             say(format_args!(
-                "dump of {size}; to ask it again: cargo run -- autopsy {path}"
+                "dump of {size}; to ask it again: {} autopsy {path}",
+                called()
             ));
         }
         Err(error) => say(format_args!("error: no dump: {error:#}")),
@@ -78,12 +80,13 @@ impl Keeper {
             let copied = copied.with_context(|| {
                 format!("cannot copy {} to {}", image.display(), copy.display())
             })?;
-            for (name, text) in [(SENT, lines), (HOW_TO, HOW_TO_SENT)] {
+            let how_to = how_to_sent();
+            for (name, text) in [(SENT, lines), (HOW_TO, &*how_to)] {
                 let path = folder.join(name);
                 let written = fs::write(&path, text);
                 written.with_context(|| format!("cannot write {}", path.display()))?;
             }
-            Ok(copied + (lines.len() + HOW_TO_SENT.len()) as u64)
+            Ok(copied + (lines.len() + how_to.len()) as u64)
         })
     }
 
@@ -239,24 +242,30 @@ fn how_to(about: &About) -> String {
 {ABOUT}  the registers of each CPU, as QEMU's stub for gdb gives them
 {IMAGE}  the image that ran, {build}
 
-In a checkout of the runner, with this folder's path, this says again where each CPU was:
+With this folder's path, this says again where each CPU was:
 
-    cargo run -- autopsy FOLDER
+    {} autopsy FOLDER
 ",
-        about.reason
+        about.reason,
+        called()
     )
 }
 
 /// What is in the folder of a dump that a kernel has sent.
-const HOW_TO_SENT: &str = "What a kernel has sent of its machine, when it died.
+fn how_to_sent() -> String {
+    format!(
+        "What a kernel has sent of its machine, when it died.
 
 dump.log     registers, and the words of stacks
 image.elf    the image that ran
 
-In a checkout of the runner, with this folder's path, this says where each CPU was; with -i it can be asked more:
+With this folder's path, this says where each CPU was; with -i it can be asked more:
 
-    cargo run -- autopsy FOLDER
-";
+    {} autopsy FOLDER
+",
+        called()
+    )
+}
 
 #[cfg(test)]
 mod tests {

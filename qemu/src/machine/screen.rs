@@ -1,6 +1,5 @@
 //! A machine's screen: shown to somebody, or kept as a picture when the kernel has its report there.
 
-use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -100,7 +99,7 @@ impl Camera {
         let path = self.path.display();
         let written = monitor
             .picture()
-            .and_then(|picture| Ok(fs::write(&self.path, png(&picture)?)?));
+            .and_then(|picture| linker::whole::write(&self.path, &png(&picture)?));
         // It fails only if the machine has ended, which the serial line reports.
         let _ = self.keys.write_all(END);
         written.with_context(|| format!("no picture {path}"))
