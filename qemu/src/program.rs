@@ -51,7 +51,10 @@ fn renamed(text: &str, called: &str) -> String {
         let gap = line.strip_prefix("  ").and_then(|rest| rest.find("  "));
         match gap.map(|gap| line.split_at(gap + 2)) {
             _ if called == IN_A_CHECKOUT || !line.starts_with(INDENTED) => line.to_owned(),
-            Some((command, said)) => format!("{:1$}{said}", named(command), command.len()),
+            Some((command, said)) => {
+                let text = said.trim_start();
+                format!("{:1$}{text}", named(command), line.len() - text.len())
+            }
             None => named(line),
         }
     };
