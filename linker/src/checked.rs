@@ -97,8 +97,6 @@ fn program<'data>(
         start: function.start,
         end: function.end(),
     }));
-    declared.sort_unstable();
-    declared.dedup();
     let marked = described.iter().filter(|function| function.signal);
     let mut traps: Vec<u64> = marked.map(|function| function.start).collect();
     traps.sort_unstable();
@@ -127,8 +125,8 @@ fn program<'data>(
         sections,
         modes: modes(file),
         functions: functions.collect(),
-        symbols,
-        declared,
+        symbols: symbols.into(),
+        declared: declared.into(),
         traps,
         taken,
         entry: file.entry() & !u64::from(image.architecture.machine == Architecture::Arm),

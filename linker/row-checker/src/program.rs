@@ -50,12 +50,53 @@ pub struct Declared {
     pub end: u64,
 }
 
-/// A range of calls that go on in the same landing pad when they throw, by the image's exception tables.
+/// Extents, ascending, of which some contain others.
+#[derive(Clone, Debug, Default)]
+pub struct Declarations {
+    all: Vec<Declared>,
+    /// For each extent: the highest end of it and of those before.
+    ends: Vec<u64>,
+}
+
+impl From<Vec<Declared>> for Declarations {
+    fn from(mut all: Vec<Declared>) -> Self {
+        all.sort_unstable();
+        all.dedup();
+        let mut highest = 0;
+        let ends = all.iter().map(|one| {
+            highest = one.end.max(highest);
+            highest
+        });
+        let ends = ends.collect();
+        Self { all, ends }
+    }
+}
+
+impl std::ops::Deref for Declarations {
+    type Target = [Declared];
+
+    fn deref(&self) -> &[Declared] {
+        &self.all
+    }
+}
+
+impl Declarations {
+    /// Those that contain an address, the nearest start first.
+    pub fn around(&self, address: u64) -> impl Iterator<Item = Declared> {
+        let after = self.all.partition_point(|one| one.start <= address);
+        let before = self.all[..after].iter().zip(&self.ends[..after]).rev();
+        let before = before.take_while(move |(_, highest)| address < **highest);
+        let before = before.map(|(one, _)| *one);
+        before.filter(move |one| address < one.end)
+    }
+}
+
+/// A range of instructions that go on in the same landing pad when they throw, by the image's exception tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LandingPad {
-    /// Address of the first call.
+    /// Address of the first one.
     pub start: u64,
-    /// Address after the last call.
+    /// Address after the last one.
     pub end: u64,
     /// Address of the landing pad.
     pub pad: u64,
@@ -73,9 +114,9 @@ pub struct Program<'data> {
     /// Code with rows: ascending, without overlaps.
     pub functions: Vec<Function<'data>>,
     /// The addresses of symbols that mark functions, and where those end: ascending. A symbol without a size ends where it starts.
-    pub symbols: Vec<Declared>,
+    pub symbols: Declarations,
     /// Extents that a symbol or call frame information declares: ascending. No border that a tool made itself.
-    pub declared: Vec<Declared>,
+    pub declared: Declarations,
     /// Where call frame information marks trap code: the addresses at which its extents start, ascending.
     pub traps: Vec<u64>,
     /// Addresses of code that words in data hold, with the address of each word: ascending.
@@ -185,8 +226,8 @@ impl Program<'_> {
                 end: address,
             },
         };
-        let symbols = around(&self.symbols, address, 4).take(1);
-        for one in symbols.chain(around(&self.declared, address, 4).take(1)) {
+        let symbols = self.symbols.around(address).take(1);
+        for one in symbols.chain(self.declared.around(address).take(1)) {
             extent.start = extent.start.min(one.start);
             extent.end = extent.end.max(one.end);
         }
@@ -196,13 +237,6 @@ impl Program<'_> {
     /// Where the function at an address is declared to end.
     #[must_use]
     pub fn declared_end(&self, address: u64) -> Option<u64> {
-        around(&self.declared, address, 8).map(|one| one.end).max()
+        self.declared.around(address).map(|one| one.end).max()
     }
-}
-
-/// Those of the nearest `count` extents that contain an address.
-fn around(all: &[Declared], address: u64, count: usize) -> impl Iterator<Item = Declared> {
-    let after = all.partition_point(|one| one.start <= address);
-    let before = all[..after].iter().rev().take(count).copied();
-    before.filter(move |one| address < one.end)
 }

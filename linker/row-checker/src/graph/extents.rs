@@ -20,7 +20,7 @@ impl Extents {
     pub fn of(program: &Program<'_>, graph: &Graph) -> Self {
         // From one of these addresses to the next one, all bytes have the same extent.
         let functions = program.functions.iter().map(|one| [one.start, one.end]);
-        let others = program.symbols.iter().chain(&program.declared);
+        let others = program.symbols.iter().chain(&*program.declared);
         let bounds = functions.chain(others.map(|one| [one.start, one.end]));
         let mut bounds: Vec<u64> = bounds.flatten().collect();
         bounds.sort_unstable();

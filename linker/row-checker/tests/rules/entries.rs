@@ -292,3 +292,18 @@ fn zeros_behind_a_trap_lead_nowhere() {
          fn main\n str x30, [sp, #-16]!\n bl leaf | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end\n .data\n top: .quad 0",
     );
 }
+
+/// A function has more parts with symbols of their own than a few.
+#[test]
+fn functions_have_any_number_of_parts() {
+    let parts: Vec<String> = (1..=12)
+        .map(|part| format!("fn s{part} bare\n rows\n mov ${part}, %edi | sp+16; not sp+8\n call leaf | sp+16\n end"))
+        .collect();
+    judge(
+        X86,
+        &format!(
+            "fn leaf\n ret\n end\n fde\n fn f\n push %rbx\n end\n {}\n rows\n pop %rbx | sp+16\n ret | sp+8\n endfde",
+            parts.join("\n ")
+        ),
+    );
+}

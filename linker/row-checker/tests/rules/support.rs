@@ -179,15 +179,14 @@ fn verdicts(
         start: label(start),
         end: label(end),
     }));
-    declared.sort_unstable();
     let sections = sections(&file);
     let program = Program {
         taken: addresses(&sections, set.word(), is_thumb),
         sections,
         modes: modes(&file, set),
         functions: functions.collect(),
-        symbols,
-        declared,
+        symbols: symbols.into(),
+        declared: declared.into(),
         entry: labels.get("_start").map_or(0, |_| label("_start")),
         landing_pads: (notes.pads.iter())
             .map(|(labels, arguments)| LandingPad {
