@@ -9,6 +9,7 @@
 //! `(sp+24)` is the word at `sp+24`, in trap code; `-` means that no row is found.
 
 mod borders;
+mod compiled;
 mod labels;
 mod values;
 

@@ -48,7 +48,7 @@ impl Node {
     /// Whether control goes to the next instruction, and nowhere else.
     #[must_use]
     pub fn runs_on(&self) -> bool {
-        self.flow == Flow::Next && !self.is_conditional
+        self.flow == Flow::Next && !self.is_conditional && !self.has_more
     }
 
     /// The function that the instruction calls directly, if its code is known.
@@ -336,12 +336,16 @@ impl Graph {
         std::mem::take(&mut self.is_changed)
     }
 
-    /// Adds the edges from calls to landing pads.
+    /// Adds the edges to landing pads: from calls. In a range without calls, every instruction may throw (`-fnon-call-exceptions`); in others
+    /// the instructions that are no calls push arguments, too, and have no other frame at a landing pad than the calls.
     pub fn add_landing_pads(&mut self, program: &Program<'_>) {
+        let is_call = |node: &Node| matches!(node.flow, Flow::Call | Flow::IndirectCall);
         for pad in &program.landing_pads {
             let Some(to) = self.at(pad.pad) else { continue };
-            for number in self.between(pad.start, pad.end) {
-                if matches!(self.node(number).flow, Flow::Call | Flow::IndirectCall) {
+            let range = self.between(pad.start, pad.end);
+            let has_calls = range.clone().any(|number| is_call(self.node(number)));
+            for number in range {
+                if !has_calls || is_call(self.node(number)) {
                     self.add(number, to, Edge::LandingPad(pad.arguments));
                 }
             }

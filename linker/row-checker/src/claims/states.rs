@@ -155,13 +155,16 @@ impl Claims<'_> {
     ) -> Option<(u32, u32)> {
         let node = self.graph.node(number);
         let compared = before.compared;
+        let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
+        let throws = |(_, edge): &(u32, Edge)| matches!(edge, Edge::LandingPad(_));
+        let throws = !is_call && self.graph.more(number).iter().any(throws);
         let is_last = self.is_last_call(number, &before);
-        let passed = node.is_conditional.then(|| before.clone());
+        let passed = (node.is_conditional || throws).then(|| before.clone());
         let mut state = before;
         self.step(number, &mut state);
         let callee = node.target_of_call();
         let straight = self.run_straight(number, &state);
-        if matches!(node.flow, Flow::Call | Flow::IndirectCall) {
+        if is_call {
             let breaks = callee.map_or(0, |callee| self.breaks[callee as usize]);
             self.after_call(number, breaks, &mut state);
         }
@@ -186,9 +189,15 @@ impl Claims<'_> {
                 (Edge::Passed, _) => arrives(to, passed.as_ref().unwrap_or(&state)),
                 (Edge::AfterCall, _) => arrives(to, straight.as_ref().unwrap_or(&state)),
                 (Edge::LandingPad(arguments), _) => {
+                    // What is no call has no effect if it throws. The handler of the trap runs meanwhile.
+                    let mut state = passed.as_ref().unwrap_or(&state).clone();
+                    if !is_call {
+                        self.after_call(number, 0, &mut state);
+                    }
                     let cause = Cause::new(Why::Moved, number);
                     let moved = state.get(stack_pointer).plus(arguments, cause);
-                    arrives(to, &with_stack_pointer(moved));
+                    state.set(stack_pointer, moved);
+                    arrives(to, &state);
                 }
                 (Edge::Next, Some(equal @ Value::Cfa(_)))
                     if node.flow == Flow::Branch && node.is_not_equal =>

@@ -293,6 +293,27 @@ fn zeros_behind_a_trap_lead_nowhere() {
     );
 }
 
+/// In a range without calls any instruction throws, before it has changed anything.
+#[test]
+fn landing_pads_have_the_states_of_instructions_that_throw() {
+    judge(
+        X86,
+        "fn die\n 3: jmp 3b\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n push %rbx\n from: mov (%rdi), %eax | sp+24\n to: pop %rbx\n leave\n ret\n\
+         push $1\n push $2\n call die\n pad from to landing 0\n landing: cld | sp+24 fp=c-16; not sp+40; not sp+8\n pop %rbx\n leave\n ret\n end",
+    );
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n from: pop (%rdi) | sp+16\n to: ret\n\
+         pad from to landing 0\n landing: cld | sp+16 fp=c-16; not sp+8\n leave\n ret\n end",
+    );
+    // Registers that callees do not keep are lost.
+    judge(
+        X86,
+        "fn f\n push %rbx\n mov %rsp, %rbx\n mov %rsp, %rcx\n from: mov (%rdi), %eax | r2+16\n to: pop %rbx\n ret\n\
+         pad from to landing 0\n landing: nop | r3+16; not r2+16\n pop %rbx\n ret\n end",
+    );
+}
+
 /// A function has more parts with symbols of their own than a few.
 #[test]
 fn functions_have_any_number_of_parts() {
