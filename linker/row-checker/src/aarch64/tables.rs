@@ -37,13 +37,14 @@ const ADDRESSES: TableForm = TableForm {
 };
 
 /// Every form that compilers make. The entry may have been loaded in another block, and be kept in a register or on the stack.
-const ALL: [TableForm; 7] = [
+const ALL: [TableForm; 8] = [
     added(1, false, 4),
     added(1, true, 4),
     added(2, false, 4),
     added(2, true, 4),
     added(4, true, 1),
     added(4, true, 4),
+    added(8, true, 1),
     ADDRESSES,
 ];
 

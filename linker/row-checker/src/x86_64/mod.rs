@@ -35,6 +35,23 @@ static CONVENTION: Convention = Convention {
     stores_keep_flags: false,
 };
 
+/// Addresses, and distances of 4 and of 8 bytes.
+const FORMS: [TableForm; 3] = [
+    form(8, false, TableBase::Zero),
+    form(4, true, TableBase::Named),
+    form(8, true, TableBase::Named),
+];
+
+/// A form of table with entries of so many bytes.
+const fn form(size: u8, signed: bool, base: TableBase) -> TableForm {
+    TableForm {
+        size,
+        signed,
+        scale: 1,
+        base,
+    }
+}
+
 /// x86-64 in 64-bit mode, with the System V ABI.
 #[derive(Clone, Copy, Debug)]
 pub struct X86;
@@ -92,18 +109,6 @@ impl Architecture for X86 {
         let Some(jump) = decode(program, at) else {
             return IndirectJump::default();
         };
-        let word = TableForm {
-            size: 8,
-            signed: false,
-            scale: 1,
-            base: TableBase::Zero,
-        };
-        let relative = TableForm {
-            size: 4,
-            signed: true,
-            scale: 1,
-            base: TableBase::Named,
-        };
         if jump.op0_kind() == OpKind::Memory {
             let is_indexed = jump.memory_index() != Iced::None;
             let is_fixed = jump.memory_base() == Iced::None && is_indexed;
@@ -112,7 +117,7 @@ impl Architecture for X86 {
                 forms: if jump.is_ip_rel_memory_operand() {
                     Vec::new()
                 } else {
-                    vec![word, relative]
+                    FORMS.to_vec()
                 },
                 table: is_fixed.then(|| jump.memory_displacement64()),
                 is_indexed,
@@ -130,7 +135,7 @@ impl Architecture for X86 {
         };
         IndirectJump {
             pointer: None,
-            forms: vec![word, relative],
+            forms: FORMS.to_vec(),
             table: None,
             is_indexed: before.iter().any(loads),
             is_import: false,

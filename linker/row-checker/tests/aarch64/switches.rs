@@ -230,7 +230,7 @@ fn a_jump_whose_target_is_not_from_an_indexed_load_may_read_any_form() {
         let found = found(name, text);
         assert!(!found.is_indexed, "{text}");
         let sizes: Vec<u8> = found.forms.iter().map(|form| form.size).collect();
-        assert_eq!(sizes, [1, 1, 2, 2, 4, 4, 8], "{text}");
+        assert_eq!(sizes, [1, 1, 2, 2, 4, 4, 8, 8], "{text}");
     }
 }
 

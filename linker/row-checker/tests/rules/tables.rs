@@ -296,3 +296,15 @@ fn all_tables_of_a_function_are_read() {
          one: nop | fp+8 ra=c-4; not sp+8 ra=c-4; not sp+72 ra=c-4\n mov sp, r11\n pop {r11, pc}\n end",
     );
 }
+
+/// Distances of 8 bytes.
+#[test]
+fn tables_have_distances_of_8_bytes() {
+    judge(
+        X86,
+        &x86(
+            "lea T(%rip), %rax\n mov (%rax,%rdi,8), %rcx\n add %rax, %rcx\n jmp *%rcx",
+            ".section .rodata\n T: .quad one - T, one - T, grow - T",
+        ),
+    );
+}
