@@ -97,6 +97,8 @@ fn program<'data>(
         start: function.start,
         end: function.end(),
     }));
+    let mut starts: Vec<u64> = described.iter().map(|function| function.start).collect();
+    starts.sort_unstable();
     let marked = described.iter().filter(|function| function.signal);
     let mut traps: Vec<u64> = marked.map(|function| function.start).collect();
     traps.sort_unstable();
@@ -127,6 +129,7 @@ fn program<'data>(
         functions: functions.collect(),
         symbols: symbols.into(),
         declared: declared.into(),
+        described: starts,
         traps,
         taken,
         entry: file.entry() & !u64::from(image.architecture.machine == Architecture::Arm),

@@ -1,5 +1,7 @@
 //! What the checker has to know of an architecture: its decoder, and its calling convention.
 
+use unwind::sframe::{Base, Row, Rule};
+
 use crate::instruction::{IndirectJump, Instruction, Named, Register};
 use crate::program::Program;
 
@@ -44,6 +46,14 @@ impl Convention {
             Some(_) => 0,
             None => self.word,
         }
+    }
+
+    /// Whether a row is that of the first instruction behind a call.
+    #[must_use]
+    pub fn is_row_of_call(&self, row: &Row) -> bool {
+        let offset = i64::from(self.pushed());
+        let base = Base::StackPointer;
+        row.cfa == Rule::Value { base, offset }
     }
 }
 

@@ -117,6 +117,8 @@ pub struct Program<'data> {
     pub symbols: Declarations,
     /// Extents that a symbol or call frame information declares: ascending. No border that a tool made itself.
     pub declared: Declarations,
+    /// The addresses at which extents of call frame information start, ascending.
+    pub described: Vec<u64>,
     /// Where call frame information marks trap code: the addresses at which its extents start, ascending.
     pub traps: Vec<u64>,
     /// Addresses of code that words in data hold, with the address of each word: ascending.

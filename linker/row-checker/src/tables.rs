@@ -1,6 +1,7 @@
 //! Jump tables: every table that a function names is one of each of its indirect jumps.
 //!
-//! A table is read while its entries are instructions. What trails behind the last entry of the function's own is dropped. Entries too many only make less known.
+//! A table is read while its entries are instructions. Behind the last entry of the function's own, only parts of it that lie elsewhere count.
+//! Entries too many only make less known.
 
 mod reaching;
 mod read;
@@ -9,8 +10,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::architecture::Architecture;
-use crate::graph::{Edge, Extents, Graph, OUT};
+use crate::architecture::{Architecture, Convention};
+use crate::graph::{Edge, Extents, Graph, Node, OUT};
 use crate::instruction::{Flow, IndirectJump, TableBase};
 use crate::program::{Declared, Program, Section};
 use read::{Found, Reader};
@@ -46,6 +47,28 @@ impl Names {
         let before = self.extents.range(..=(address, u64::MAX)).next_back();
         before.is_some_and(|(_, end)| address < *end)
     }
+}
+
+/// What the rest of the image tells of a table's end.
+struct Others {
+    /// Addresses of data that code names.
+    starts: BTreeSet<u64>,
+    /// See [`Reader::called`].
+    called: FxHashSet<u64>,
+}
+
+/// See [`Reader::called`].
+fn called(program: &Program<'_>, graph: &Graph, convention: &Convention) -> FxHashSet<u64> {
+    let callees = graph.nodes.iter().filter_map(Node::target_of_call);
+    let callees = callees.map(|callee| graph.node(callee).at);
+    let described = program.functions.iter().filter(|function| {
+        let first = function.rows.first();
+        program.described.binary_search(&function.start).is_ok()
+            && first.is_some_and(|row| convention.is_row_of_call(row))
+    });
+    callees
+        .chain(described.map(|function| function.start))
+        .collect()
 }
 
 impl Jumps {
@@ -85,6 +108,9 @@ impl Jumps {
             .iter()
             .flat_map(|names| names.data.iter().copied())
             .collect();
+        let convention = architecture.convention();
+        let called = called(program, graph, convention);
+        let others = Others { starts, called };
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         let entered = reaching::entered(program, graph);
         for (names, all) in &named {
@@ -96,7 +122,6 @@ impl Jumps {
                 let jump = architecture.indirect_jump(program, at, &before(graph, &joins, number));
                 let known = jump.pointer.and_then(|(at, register)| {
                     let load = graph.at(at)?;
-                    let convention = architecture.convention();
                     reaching::addresses(graph, convention, &entered, all, load, register)
                 });
                 match known {
@@ -105,9 +130,9 @@ impl Jumps {
                             data,
                             ..names.clone()
                         };
-                        jumps.find_targets(program, graph, &names, &starts, number, &jump);
+                        jumps.find_targets(program, graph, &names, &others, number, &jump);
                     }
-                    None => jumps.find_targets(program, graph, names, &starts, number, &jump),
+                    None => jumps.find_targets(program, graph, names, &others, number, &jump),
                 }
             }
         }
@@ -157,7 +182,7 @@ impl Jumps {
         program: &Program<'_>,
         graph: &mut Graph,
         names: &Names,
-        starts: &BTreeSet<u64>,
+        others: &Others,
         number: u32,
         jump: &IndirectJump,
     ) {
@@ -165,7 +190,8 @@ impl Jumps {
             program,
             graph,
             names,
-            starts,
+            starts: &others.starts,
+            called: &others.called,
         };
         let mut found = Found::default();
         for form in &jump.forms {

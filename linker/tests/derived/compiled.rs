@@ -142,3 +142,59 @@ void __cxa_end_catch(void) {}
     );
     assert_eq!(compare(&data, "f"), 100);
 }
+
+/// The last case of a switch was moved away from its function. The tables that gcc would describe it by are left out: the row that follows from
+/// the jump is right.
+#[test]
+fn the_last_case_that_lies_elsewhere() {
+    let folder = folder("compiled-cold");
+    let code = "extern int g(int *), h(int), k(int);
+__attribute__((noreturn, cold)) void die(int);
+int f(int x)
+{
+    int a[8];
+    g(a);
+    switch (x) {
+    case 0: h(1); h(a[1]); break;
+    case 1: h(k(a[2]) + 3); break;
+    case 2: k(k(a[3])); h(7); break;
+    case 3: k(9); h(a[5]); break;
+    case 4: h(a[6]); k(a[1]); break;
+    case 5: k(a[7]); k(a[1]); h(5); break;
+    case 6: die(3);
+    }
+    return g(a);
+}
+";
+    let rest = "int g(int *a) { for (int i = 0; i < 8; i++) a[i] = i; return 0; }
+int h(int x) { return x; }
+int k(int x) { return x + 1; }
+__attribute__((noreturn, cold)) void die(int c) { for (;;) __asm__ volatile(\"hlt\" :: \"a\"(c)); }
+int f(int);
+void _start(void) { f(6); die(0); }
+";
+    for (tables, is_described) in [
+        ("-fasynchronous-unwind-tables", true),
+        ("-fno-asynchronous-unwind-tables", false),
+    ] {
+        let data = link(
+            &folder,
+            &[
+                ("a.c", code, &["-O2", tables]),
+                ("b.c", rest, &["-O1", "-fno-inline", tables]),
+            ],
+        );
+        if is_described {
+            compare(&data, "f.cold");
+        }
+        let image = Image::parse(&data).unwrap();
+        let mut symbols = image.file.symbols();
+        let cold = symbols
+            .find(|symbol| symbol.name() == Ok("f.cold"))
+            .unwrap();
+        let section = image.section(".sframe").unwrap().unwrap();
+        let tables = Tables::new(section.data, section.address);
+        let row = super::row(&tables, cold.address());
+        assert!(row.starts_with("sp+48"), "{row}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Where code is entered, other than by edges, and what is known there.
 
 use rustc_hash::FxHashMap;
-use unwind::sframe::{Base, Row, Rule};
+use unwind::sframe::Row;
 
 use super::Claims;
 use crate::graph::{Edge, Node};
@@ -145,7 +145,7 @@ impl Claims<'_> {
         if !is_taken && entered.is_called[number as usize] {
             return State::called(self.convention);
         }
-        if first.is_some_and(|row| !self.is_row_of_call(row)) {
+        if first.is_some_and(|row| !self.convention.is_row_of_call(row)) {
             return unknown(Why::DeclaredOtherwise);
         }
         let is_declared = self.program.is_start(address) || self.is_linkage(address);
@@ -176,15 +176,6 @@ impl Claims<'_> {
                 return true;
             }
         }
-    }
-
-    fn is_row_of_call(&self, row: &Row) -> bool {
-        let offset = i64::from(self.convention.pushed());
-        row.cfa
-            == Rule::Value {
-                base: Base::StackPointer,
-                offset,
-            }
     }
 
     /// The state at the first instruction of trap code: what its first row says is claimed of it.

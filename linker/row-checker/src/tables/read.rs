@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Names;
+use rustc_hash::FxHashSet;
+
 use crate::graph::Graph;
 use crate::instruction::{Flow, TableBase, TableForm};
 use crate::program::Program;
@@ -15,6 +17,8 @@ pub(super) struct Reader<'a> {
     pub(super) names: &'a Names,
     /// Addresses of data that code names: tables of numbers end there.
     pub(super) starts: &'a BTreeSet<u64>,
+    /// Addresses of functions that are called directly, or whose call frame information starts with the row of a call.
+    pub(super) called: &'a FxHashSet<u64>,
 }
 
 /// What was read.
@@ -34,6 +38,7 @@ impl Reader<'_> {
             graph,
             names,
             starts,
+            called,
         } = *self;
         let bases: Vec<u64> = match form.base {
             TableBase::Inline => return inline(graph, table, &mut found.targets),
@@ -58,12 +63,13 @@ impl Reader<'_> {
                 entries.push(target);
                 at += u64::from(form.size);
             }
-            while entries
-                .last()
-                .is_some_and(|target| !names.contains(*target))
-            {
-                entries.pop();
-            }
+            // Parts of the function that lie elsewhere may come last. Words behind a table of addresses may be those of other functions.
+            let last = entries.iter().rposition(|target| names.contains(*target));
+            let own = last.map_or(0, |last| last + 1);
+            let may_be_others = form.base == TableBase::Zero;
+            let is_part = |target: &&u64| own > 0 && !(may_be_others && called.contains(target));
+            let parts = entries[own..].iter().take_while(is_part).count();
+            entries.truncate(own + parts);
             let is_table = match form.base {
                 TableBase::Zero => {
                     is_fixed || entries.first().is_some_and(|first| names.contains(*first))
@@ -75,9 +81,8 @@ impl Reader<'_> {
             }
             if form.base == TableBase::Zero {
                 let size = u64::from(form.size);
-                found
-                    .explained
-                    .extend((0..entries.len() as u64).map(|index| table + index * size));
+                let words = (0..own as u64).map(|index| table + index * size);
+                found.explained.extend(words);
             }
             if is_label {
                 found.explained.push(base);

@@ -200,6 +200,11 @@ fn verdicts(
         is_hosted: notes.red_zone == 128,
         is_relocatable: false,
         other_mode: (notes.other_mode.iter()).map(|name| label(name)).collect(),
+        described: {
+            let starts = notes.described.iter().map(|(start, _)| label(start));
+            let starts: std::collections::BTreeSet<u64> = starts.collect();
+            starts.into_iter().collect()
+        },
         traps: notes.traps.iter().map(|name| label(name)).collect(),
     };
     let all = check(&program, set.architecture())?;

@@ -281,6 +281,30 @@ fn tables_end_before_other_words() {
     );
 }
 
+/// The last entries of a table may lead to a part of the function that lies elsewhere, which is declared. Functions whose call frame information
+/// starts as behind a call are no such parts: an array of pointers lies behind the table.
+#[test]
+fn tables_end_with_parts_that_lie_elsewhere() {
+    let code = |jump: &str, cold: &str, table: &str| {
+        format!(
+            "fn leaf\n ret\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n sub $32, %rsp\n {jump} | sp+48\n\
+             one: call leaf | sp+48\n leave | sp+48\n ret\n end\n {cold}\n .section .rodata\n {table}"
+        )
+    };
+    let words = "T: .quad one, one, cold";
+    let part = "fn cold\n nop | not sp+8\n 3: jmp 3b\n end";
+    judge(X86, &code("jmp *T(,%rdi,8)", part, words));
+    let jump = "lea T(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n jmp *%rcx";
+    let distances = "T: .long one - T, one - T, cold - T";
+    judge(X86, &code(jump, part, distances));
+    let part = "fde\n fn cold bare\n rows\n nop | sp+48; not sp+8\n 3: jmp 3b\n end\n endfde";
+    judge(X86, &code(jump, part, distances));
+    let part = "fde\n fn cold bare\n rows\n nop | not sp+48\n 3: jmp 3b\n end\n endfde";
+    judge(X86, &code("jmp *T(,%rdi,8)", part, words));
+    let pointed = "fde\n fn cold\n nop | sp+8; not sp+48\n ret\n end\n endfde";
+    judge(X86, &code("jmp *T(,%rdi,8)", pointed, words));
+}
+
 /// Each table that a function names is one of each of its jumps, and a table of instructions ends behind its last branch.
 #[test]
 fn all_tables_of_a_function_are_read() {
