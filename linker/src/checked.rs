@@ -13,6 +13,7 @@ use row_checker::check::Verdict;
 use row_checker::derive::Derived;
 use row_checker::program::{self, Declared, LandingPad, Mode, Program};
 use row_checker::x86_64::X86;
+use rustc_hash::FxHashSet;
 
 use crate::cfi::landing::landing_pads;
 use crate::function::Function;
@@ -84,10 +85,9 @@ fn program<'data>(
     // Other images call these, and other files what an object file has.
     let is_object = file.segments().next().is_none();
     let global = file.symbols().filter(|one| is_object && one.is_global());
-    let exported = symbols(file, file.dynamic_symbols().chain(global));
+    let exported = functions_of(file, file.dynamic_symbols().chain(global));
     taken.extend(exported.into_iter().map(|symbol| (symbol.start, u64::MAX)));
-    taken.sort_unstable();
-    let symbols = symbols(file, file.symbols().chain(file.dynamic_symbols()));
+    let symbols = functions_of(file, file.symbols().chain(file.dynamic_symbols()));
     let mut declared: Vec<Declared> = symbols
         .iter()
         .copied()
@@ -97,6 +97,8 @@ fn program<'data>(
         start: function.start,
         end: function.end(),
     }));
+    taken.extend(distances(file, &sections, &declared));
+    taken.sort_unstable();
     let mut starts: Vec<u64> = described.iter().map(|function| function.start).collect();
     starts.sort_unstable();
     let marked = described.iter().filter(|function| function.signal);
@@ -257,17 +259,49 @@ fn packed(file: &object::File<'_>) -> Vec<u64> {
     all
 }
 
+/// Where sections of data start whose words are no addresses of code.
+fn excluded(file: &object::File<'_>) -> Vec<u64> {
+    let sections = NO_ADDRESSES
+        .into_iter()
+        .filter_map(|name| file.section_by_name(name));
+    sections.map(|section| section.address()).collect()
+}
+
+/// The starts of functions to which a word of data holds the distance from the word itself, and where these words are.
+fn distances(
+    file: &object::File<'_>,
+    sections: &[program::Section<'_>],
+    declared: &[Declared],
+) -> Vec<(u64, u64)> {
+    const WORD: usize = 4;
+    let starts: FxHashSet<u64> = declared.iter().map(|one| one.start).collect();
+    let excluded = excluded(file);
+    let data = sections.iter().filter(|section| !section.is_code);
+    let data = data.filter(|section| !excluded.contains(&section.address));
+    let of_section = |section: &program::Section<'_>| {
+        let first = section.address.next_multiple_of(WORD as u64);
+        let skipped = (first - section.address) as usize;
+        let words = section.data.get(skipped..).unwrap_or_default();
+        let words = words
+            .as_chunks::<WORD>()
+            .0
+            .iter()
+            .zip((first..).step_by(WORD));
+        let far =
+            words.map(|(word, at)| (at.wrapping_add_signed(i32::from_le_bytes(*word).into()), at));
+        far.filter(|(address, _)| starts.contains(address))
+            .collect::<Vec<_>>()
+    };
+    data.flat_map(of_section).collect()
+}
+
 /// The words that are addresses of code, and where they are. Words of 8 bytes in code are read, too: an instruction hardly looks like one.
 fn addresses(
     file: &object::File<'_>,
     sections: &[program::Section<'_>],
     word: u64,
 ) -> Vec<(u64, u64)> {
-    let excluded = NO_ADDRESSES
-        .into_iter()
-        .filter_map(|name| file.section_by_name(name))
-        .map(|section| section.address());
-    let excluded: Vec<u64> = excluded.collect();
+    let excluded = excluded(file);
     let code: Vec<(u64, u64)> = sections
         .iter()
         .filter(|section| section.is_code)
@@ -319,7 +353,7 @@ fn of_arm(mapping: &Mapping, word: u64) -> Option<u64> {
 }
 
 /// The symbols that are marked as functions.
-fn symbols<'data, 'file>(
+fn functions_of<'data, 'file>(
     file: &object::File<'_>,
     all: impl Iterator<Item = object::Symbol<'data, 'file>>,
 ) -> Vec<Declared>

@@ -4,6 +4,7 @@
 //! the others brings.
 
 mod breaks;
+mod called;
 mod entries;
 mod hold;
 mod pointers;

@@ -241,4 +241,10 @@ impl Program<'_> {
     pub fn declared_end(&self, address: u64) -> Option<u64> {
         self.declared.around(address).map(|one| one.end).max()
     }
+
+    /// Whether a declared extent goes on over an address.
+    #[must_use]
+    pub fn is_inside(&self, address: u64) -> bool {
+        self.declared.around(address).any(|one| one.start < address)
+    }
 }

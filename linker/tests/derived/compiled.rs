@@ -103,6 +103,33 @@ int f(int, int);
 void _start(void) { f(1, 2); for (;;) __asm__ volatile(\"hlt\"); }
 ";
 
+/// The function before it ends without a return, and nothing but a distance of 32 bits leads to it.
+#[test]
+fn a_function_behind_one_that_does_not_end() {
+    let folder = folder("compiled-fall");
+    let off = "extern void g(int);
+__attribute__((noreturn)) void off(int code)
+{
+    g(code);
+    __asm__ volatile(\"outl %0, %w1\" :: \"a\"(code), \"Nd\"(0xf4));
+    __builtin_unreachable();
+}
+__attribute__((used)) static int h(int x) { return x * 3 + 1; }
+__asm__(\".section .rodata\\n.balign 4\\n.globl table\\ntable: .long h - .\\n.text\");
+extern const int table[1];
+int f(int x, int y) { return ((int (*)(int))((const char *)table + table[0]))(x + y); }
+";
+    let data = link(
+        &folder,
+        &[
+            ("a.c", off, &["-O2", "-fno-toplevel-reorder"]),
+            ("b.c", END, &["-O1", "-fno-inline"]),
+        ],
+    );
+    compare(&data, "h");
+    assert_eq!(compare(&data, "off"), 100);
+}
+
 /// The handler of a trap throws, out of an instruction that is no call.
 #[test]
 fn landing_pads_of_instructions_that_are_no_calls() {

@@ -77,6 +77,7 @@ impl Claims<'_> {
         for address in self.left_targets() {
             self.enter(entered, address, true);
         }
+        self.enter_fallen(entered);
     }
 
     /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.
@@ -108,7 +109,7 @@ impl Claims<'_> {
 
     /// Enters the code at an address, unless it is entered already. `is_taken`: code or data contains the address, so that a jump by a pointer
     /// may lead there, too.
-    fn enter(&mut self, entered: &Entered, address: u64, is_taken: bool) {
+    pub(super) fn enter(&mut self, entered: &Entered, address: u64, is_taken: bool) {
         let Some(number) = self.graph.at(address) else {
             return;
         };
@@ -326,13 +327,13 @@ impl Claims<'_> {
 }
 
 /// How code is entered, as far as its calls and ends tell.
-struct Entered {
+pub(super) struct Entered {
     /// For each instruction: a direct call leads there.
     is_called: Vec<bool>,
     /// From where a return from a trap is reached.
     ends_in_trap_return: Vec<bool>,
     /// From where that, or code that is declared to be trap code, is reached.
-    leads_to_trap_return: Vec<bool>,
+    pub(super) leads_to_trap_return: Vec<bool>,
 }
 
 impl Entered {

@@ -293,6 +293,25 @@ fn zeros_behind_a_trap_lead_nowhere() {
     );
 }
 
+/// Code that cannot be reached may run into the function behind it.
+#[test]
+fn functions_that_control_only_falls_into_are_called() {
+    judge(
+        X86,
+        "fn leaf\n ret\n end\n fn f\n push %rbx\n call leaf | sp+16\n out %eax, $4\n end\n .p2align 4\n fn g\n nop | not sp+16; not sp+8\n ret\n end",
+    );
+    // With the state of an entry, it is the same.
+    judge(
+        X86,
+        "fn f\n inc %eax | sp+8\n end\n fn g\n nop | sp+8; not sp+16\n ret\n end",
+    );
+    // A symbol in the middle of a declared function is a part of it.
+    judge(
+        X86,
+        "fde\n fn f\n push %rbx\n end\n fn part bare\n rows\n nop | sp+16; not sp+8\n pop %rbx\n ret\n end\n endfde",
+    );
+}
+
 /// In a range without calls any instruction throws, before it has changed anything.
 #[test]
 fn landing_pads_have_the_states_of_instructions_that_throw() {
