@@ -58,6 +58,8 @@ pub struct Claims<'a> {
     pub(crate) states: States,
     /// For each instruction: what ways from it break of the calling convention. A bit for each register, see [`breaks::ALL`].
     pub(crate) breaks: Vec<u64>,
+    /// Calls that are taken for jumps, and the instructions behind them.
+    detours: FxHashMap<u32, u32>,
     /// Calls whose callee goes back elsewhere, by what is seen of it.
     pub(crate) astray: FxHashSet<u32>,
     /// Returns to an address of code that was pushed: the address.
@@ -101,6 +103,7 @@ impl<'a> Claims<'a> {
             is_head: vec![false; count],
             states: vec![None; count],
             breaks: vec![0; count],
+            detours: FxHashMap::default(),
             astray: FxHashSet::default(),
             pushed: FxHashMap::default(),
             leaving: FxHashSet::default(),
@@ -152,6 +155,7 @@ impl<'a> Claims<'a> {
         };
         let detours: Vec<u32> = calls.filter(is_detour).collect();
         for number in &detours {
+            self.detours.insert(*number, self.graph.node(*number).next);
             self.graph.make_jump(*number, self.convention);
         }
         if !detours.is_empty() {

@@ -1,8 +1,10 @@
-//! Which declared functions are called, by what leads there.
+//! Entries that the ways to a place show.
 
 use super::Claims;
 use super::entries::Entered;
 use crate::graph::{Edge, OUT};
+use crate::state::{Kind, State};
+use crate::value::{Cause, Why};
 
 impl Claims<'_> {
     /// Enters declared functions that control only falls into: code that cannot be reached may run into the function behind it, and that
@@ -33,6 +35,23 @@ impl Claims<'_> {
                 && !self.program.is_inside(start)
             {
                 self.enter(entered, start, false);
+            }
+        }
+    }
+
+    /// Enters the code behind calls that are taken for jumps, with an unknown state: the code comes back there, unless the return that leads
+    /// there is known.
+    pub(super) fn enter_behind_detours(&mut self) {
+        for (call, next) in self.detours.clone() {
+            if next == OUT || !self.is_reached[call as usize] {
+                continue;
+            }
+            let returns = |from: &u32| self.graph.more(*from).contains(&(next, Edge::Pushed));
+            if !self.predecessors.of(next).iter().any(returns) {
+                let cause = Cause::new(Why::CalleeDoes, call);
+                let state = State::unknown(Kind::Called, cause);
+                self.entries.push((next, state));
+                self.reach(vec![next]);
             }
         }
     }

@@ -78,6 +78,7 @@ impl Claims<'_> {
             self.enter(entered, address, true);
         }
         self.enter_fallen(entered);
+        self.enter_behind_detours();
     }
 
     /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.

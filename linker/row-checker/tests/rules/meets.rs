@@ -192,3 +192,18 @@ fn stores_of_a_part_of_a_word_keep_nothing() {
         assert_eq!(found, is_known, "{bytes} bytes");
     }
 }
+
+/// Several callers of a label that does not come back as callees do.
+#[test]
+fn code_behind_a_call_that_is_a_jump_is_entered() {
+    let code = "fn k\n call f\n ret\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n cmp $1, %edi\n je 1f\n test %esi, %esi\n jz 4f\n call save | sp+16\n 4: nop | fp+16; not sp+16\n\
+         leave\n ret\n 1: test %esi, %esi\n jz 4f\n call save\n 4: nop | fp+16; not sp+16; not sp+32\n leave\n ret\n end\n\
+         save: pop %rdx\n push %r12\n push %r13\n jmp *%rdx";
+    judge(X86, &code.replace("fp+16; ", ""));
+    // With one caller it is known.
+    judge(
+        X86,
+        "fn k\n call f\n ret\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n call save | sp+16\n nop | sp+32; not sp+16\n leave\n ret\n end\n\
+         save: pop %rdx\n push %r12\n push %r13\n jmp *%rdx",
+    );
+}
