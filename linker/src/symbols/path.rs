@@ -34,10 +34,11 @@ impl Paths {
         for path in files {
             let (path, short) = self.shortened(&path);
             // Rust's own library is at several places, with the same files.
-            if is_standard(&path) {
-                continue;
-            }
-            if *first.entry(short.clone()).or_insert_with(|| path.clone()) != path {
+            let file = match is_of_rust(&path) {
+                true => short.clone(),
+                false => path,
+            };
+            if *first.entry(short.clone()).or_insert_with(|| file.clone()) != file {
                 self.shared.insert(short);
             }
         }
@@ -48,7 +49,7 @@ impl Paths {
     #[must_use]
     pub fn shown(&self, path: &str) -> String {
         let (path, short) = self.shortened(path);
-        match self.shared.contains(&short) && !is_standard(&path) {
+        match self.shared.contains(&short) && !is_of_rust(&path) {
             true => path,
             false => short,
         }
@@ -96,9 +97,13 @@ fn package(path: &str) -> Option<usize> {
     })
 }
 
-/// Whether a path is one of Rust's own library.
-fn is_standard(path: &str) -> bool {
-    package(path).is_some_and(|at| standard(path) == Some(at))
+/// Whether a path is one of Rust's own library as a Rust toolchain names it. Other paths may only look alike.
+fn is_of_rust(path: &str) -> bool {
+    let is_toolchain = ["/rustc/", "library/"]
+        .iter()
+        .any(|begin| path.starts_with(begin))
+        || path.contains("/rustlib/src/rust/library/");
+    is_toolchain && package(path).is_some_and(|at| standard(path) == Some(at))
 }
 
 /// The position in a path where a folder of Rust's own library starts.
@@ -148,6 +153,25 @@ fn normal(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_looks_like_one_of_rust_is_not_printed_as_it() {
+        let own = "/a/kernel/library/core/src/panic.c";
+        let of_rust = [
+            "/rustc/0/library/core/src/panic.c",
+            "/b/rustlib/src/rust/library/core/src/panic.c",
+            "library/core/src/panic.c",
+        ];
+        let paths = || Paths::new(&["/a/kernel".to_owned()].into_iter().collect());
+        let alone = paths().of_files([own.to_owned()].into_iter());
+        assert_eq!(alone.shown(own), "core/src/panic.c");
+        let files = of_rust.iter().copied().chain([own]).map(str::to_owned);
+        let paths = paths().of_files(files);
+        assert_eq!(paths.shown(own), own);
+        for path in of_rust {
+            assert_eq!(paths.shown(path), "core/src/panic.c", "{path}");
+        }
+    }
 
     #[test]
     fn two_files_are_never_printed_the_same() {
