@@ -96,6 +96,9 @@ fn by_verdict(booted: &Booted) -> Judgement {
     match &booted.verdict {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
+        Verdict::Left if report::has_failure(&booted.serial) => {
+            Judgement::new(Status::Panicked, "panicked, and was left")
+        }
         Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
         Verdict::TimedOut => {
@@ -344,7 +347,7 @@ mod tests {
         assert_eq!(status(Verdict::Success), Status::Success);
         assert_eq!(status(Verdict::Panicked), Status::Failed);
         assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
-        assert_eq!(status(Verdict::Left), Status::Success);
+        assert_eq!(status(Verdict::Left), Status::Panicked);
     }
 
     #[test]
@@ -368,6 +371,15 @@ mod tests {
         let status = |verdict| scenario(Outcome::Interactive, &booted(verdict, "")).status;
         assert_eq!(status(Verdict::Success), Status::Success);
         assert_eq!(status(Verdict::Panicked), Status::Panicked);
+        // Who leaves is asked for no verdict; the kernel's own report is one.
+        assert_eq!(status(Verdict::Left), Status::Success);
+        let serial = "panicked at src/main.rs:1:2:\noh\n";
+        for judge in [image, |booted: &Booted| {
+            scenario(Outcome::Interactive, booted)
+        }] {
+            let left = judge(&booted(Verdict::Left, serial));
+            assert_eq!(left.status, Status::Panicked);
+        }
     }
 
     #[test]
