@@ -156,13 +156,10 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
     let mut silent = others;
     let mut next = after(None);
     while let Some(Note { cpu, of, .. }) = next {
-        let head = |out: &mut dyn Write, pc| match of.what {
-            // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
-            Some(what) => writeln!(
-                out,
-                "cpu {cpu}, failed too: {}",
-                KernelText(unsafe { what.as_ref() })
-            ),
+        // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
+        let what = of.what.map(|what| unsafe { what.as_ref() });
+        let head = |out: &mut dyn Write, pc| match what {
+            Some(what) => writeln!(out, "cpu {cpu}, failed too: {}", KernelText(what)),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
         // SAFETY: so do these.
