@@ -85,12 +85,12 @@ impl fmt::Display for Machine {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    use unwind::Range;
     use unwind::sframe::Verified;
+    use unwind::{Range, RowSource as _};
 
     use super::*;
     use crate::image::Section;
-    use crate::module::Module;
+    use crate::module::{Module, Rows};
     use crate::tables::ImageTables;
 
     /// Tables of another linker: a function of 16 bytes, and no checksum.
@@ -142,8 +142,8 @@ mod tests {
     /// Bytes of code in each of the ranges with checksums.
     const SIZE: usize = 16;
 
-    /// An image whose tables contain the checksums of code of `SIZE` bytes that begins this far behind them.
-    fn with_code_at(distances: &[usize]) -> (&'static [u8], ImageTables<'static>) {
+    /// An image, and the tables at its beginning, which contain the checksums of code of `SIZE` bytes that begins this far behind them. All its bytes are `byte`; 0xcc is right.
+    fn with_code_at(distances: &[usize], byte: u8) -> (&'static [u8], &'static [u8]) {
         let mut table = TABLE.to_vec();
         for distance in distances {
             table.extend((*distance as u64).to_le_bytes());
@@ -161,12 +161,9 @@ mod tests {
         table.extend(b"SFCK");
         let size = table.len();
         let last = distances.iter().max().expect("code");
-        table.resize(last + SIZE, 0xcc);
+        table.resize(last + SIZE, byte);
         let image: &'static [u8] = table.leak();
-        (
-            image,
-            ImageTables::new(&image[..size], image.as_ptr() as u64),
-        )
+        (image, &image[..size])
     }
 
     #[test]
@@ -180,7 +177,8 @@ mod tests {
             (6, Some(APART + APART / 2), Some(5)),
         ] {
             let distances: Vec<_> = (1..=count).map(|number| number * APART).collect();
-            let (bytes, tables) = with_code_at(&distances);
+            let (bytes, tables) = with_code_at(&distances, 0xcc);
+            let tables = ImageTables::new(tables, bytes.as_ptr() as u64);
             let start = bytes.as_ptr() as u64;
             let is_memory =
                 |region: &Range| freed.is_none_or(|freed| !region.holds(start + freed as u64, 1));
@@ -200,5 +198,33 @@ mod tests {
             let (line, _) = line.split_once(", moved by").unwrap_or((line, ""));
             assert_eq!(line, expected);
         }
+    }
+
+    #[test]
+    fn code_of_a_module_is_compared() {
+        let found = |byte| {
+            const DISTANCE: usize = 0x100;
+            let (bytes, tables) = with_code_at(&[DISTANCE], byte);
+            let [tables, code] = [tables, &bytes[DISTANCE..]].map(|part| {
+                let range = part.as_ptr_range();
+                Range::new(range.start as u64, range.end as u64)
+            });
+            let module = Module {
+                code,
+                tables,
+                symbols: Range::new(0, 0),
+            };
+            // SAFETY: the ranges are those of an image that stays.
+            let loaded = unsafe { Loaded::new(module) }.expect("tables of this machine");
+            let none = crate::tables::none();
+            let doubt = Rows::new(&none, &[loaded]).doubt();
+            let verified = Ok(Verified {
+                checksum: true,
+                code: true,
+            });
+            (weakest(&verified, &[loaded]).is_some(), doubt.is_some())
+        };
+        assert_eq!(found(0xcc), (false, false));
+        assert_eq!(found(0xcd), (true, true));
     }
 }

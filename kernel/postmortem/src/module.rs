@@ -112,9 +112,16 @@ impl Loaded {
         (self.code.address..self.code.end()).contains(&address)
     }
 
-    /// What verifying its tables finds; `None` if it has none.
+    /// The tables, and what verifying them and comparing the code with them finds.
+    fn verified(&self) -> (ImageTables<'static>, Outcome) {
+        let Section { bytes, address } = self.code;
+        let outcome = self.tables.verify_code(bytes, address);
+        (self.tables.verified(outcome), outcome)
+    }
+
+    /// What verifying its tables, and comparing its code with them, finds; `None` if it has none.
     pub(crate) fn verify(&self) -> Option<Outcome> {
-        let outcome = self.tables.verify();
+        let (_, outcome) = self.verified();
         (!is_without_tables(&outcome)).then_some(outcome)
     }
 
@@ -148,12 +155,12 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Verifies the tables of all modules, as memory may be damaged at any time; the image's were verified.
+    /// Verifies the tables of all modules, and compares their code, as memory may be damaged at any time; the image's were verified.
     #[inline(never)]
     pub(crate) fn new(image: &'a ImageTables<'a>, modules: &'a [Loaded]) -> Self {
-        let tables = modules.iter().map(|module| module.tables);
-        let damage = tables
-            .map(|tables| tables.verified(tables.verify()))
+        let verified = modules.iter().map(Loaded::verified);
+        let damage = verified
+            .map(|(tables, _)| tables)
             .find_map(|tables| tables.doubt());
         Self {
             image,

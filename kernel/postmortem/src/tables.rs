@@ -88,11 +88,15 @@ mod sframe {
     /// How little the tables are worth: the least number is that of the best.
     pub(crate) const fn weakness(outcome: &Outcome) -> u8 {
         match outcome {
-            Ok(Verified { checksum: true, .. }) => 0,
+            Ok(Verified {
+                checksum: true,
+                code: true,
+            }) => 0,
+            Ok(Verified { checksum: true, .. }) => 1,
             Ok(Verified {
                 checksum: false, ..
-            }) => 1,
-            Err(_) => 2,
+            }) => 2,
+            Err(_) => 3,
         }
     }
 
