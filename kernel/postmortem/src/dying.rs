@@ -235,13 +235,20 @@ impl Postmortem {
     /// Reports a failure of a CPU whose number is unknown, while others run: in a line, without their stacks. Then the CPU halts.
     fn report_in_a_line(&'static self, entry: &Entry, cause: &Cause<'_>) -> ! {
         let mut wait = Wait::new(self, entry);
-        while (self.is_held_by_other(entry) || wait.is_for_another_death()) && !wait.is_over() {
+        loop {
+            let is_over = wait.is_over();
+            let is_free = !self.is_held_by_other(entry) && !wait.is_for_another_death();
+            // Others may write a line meanwhile; after that this is tried again.
+            if (is_free || is_over) && self.ladder.claim(owner()) {
+                break;
+            }
+            if is_over && wait.is_for_another_death() {
+                self.take_over(&wait, &self.first_line(self.known_number(entry), cause));
+            }
             spin_loop();
         }
-        if self.ladder.claim(owner()) {
-            self.finish_line(None, cause);
-            self.ladder.give_up();
-        }
+        self.finish_line(None, cause);
+        self.ladder.give_up();
         cpu::halt()
     }
 

@@ -50,16 +50,21 @@ impl Sabotaged {
             online,
             calls: AtomicUsize::new(0),
         }));
-        let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 2]));
+        let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 8]));
         let postmortem = Box::leak(Box::new(Postmortem::new(kernel, per_cpu)));
         (kernel, postmortem)
     }
 
     /// Waits until the text contains `end`, the kernel is left, or a call does not return.
     fn wait(&self, end: &str) -> Ended {
+        self.wait_for(|text| text.contains(end))
+    }
+
+    /// Waits until this is so of the text, the kernel is left, or a call does not return.
+    fn wait_for(&self, is_so: impl Fn(&str) -> bool) -> Ended {
         let mut text = self.text.lock().expect("no panic here");
         let is = |flag: &AtomicBool| flag.load(Ordering::Acquire);
-        while !is(&self.has_left) && !is(&self.hangs) && !text.contains(end) {
+        while !is(&self.has_left) && !is(&self.hangs) && !is_so(&text) {
             // Whoever sets a flag does not hold the lock.
             let waited = self.changed.wait_timeout(text, Duration::from_millis(100));
             text = waited.expect("no panic here").0;
@@ -321,6 +326,41 @@ fn a_cpu_without_a_number_does_not_keep_another_one_from_its_report() {
     assert!(report.contains("\ncpu 0, task 0, "), "{text}");
     let first = "\nfirst failure: fault on cpu 0 at 0x0000000000004321: interrupt 200\n";
     assert!(report.ends_with(first) && has_left, "{text}");
+}
+
+#[test]
+fn each_cpu_without_a_number_has_its_line() {
+    const CPUS: usize = 6;
+    for _ in 0..50 {
+        let (kernel, postmortem) = Sabotaged::new("none", Way::Faults, 1);
+        for _ in 0..CPUS {
+            fault_without_number(postmortem);
+        }
+        let line = "fault at 0x0000000000004321: interrupt 200\n";
+        let ended = kernel.wait_for(|text| text.len() >= CPUS * line.len());
+        assert_eq!(ended.text, line.repeat(CPUS));
+    }
+}
+
+#[test]
+fn a_cpu_without_a_number_ends_a_report_that_does_not_continue() {
+    let (kernel, postmortem) = Sabotaged::new("stack", Way::NeverReturns, 1);
+    thread::spawn(|| {
+        postmortem.know_cpu();
+        *kernel.postmortem.lock().expect("no panic here") = Some(postmortem);
+        postmortem.fault(&frame(200));
+    });
+    kernel.wait(NOTHING);
+    fault_without_number(postmortem);
+    let left = || kernel.has_left.load(Ordering::Acquire);
+    let mut text = kernel.text.lock().expect("no panic here");
+    while !left() {
+        let waited = (kernel.changed).wait_timeout(text, Duration::from_millis(100));
+        text = waited.expect("no panic here").0;
+    }
+    let second = "\nduring the report: fault at 0x0000000000004321: interrupt 200\n";
+    assert!(text.starts_with("fault on cpu 0 at "), "{text}");
+    assert!(text.contains(second), "{text}");
 }
 
 #[test]
