@@ -7,9 +7,10 @@ use regex::Regex;
 use super::Begin;
 use super::line::pattern;
 
-/// The message of a panic as [`core::panic::PanicInfo`] writes it. It can follow other words of a kernel in its line.
-static PANIC: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)"));
+/// The message of a panic as [`core::panic::PanicInfo`] writes it, which can follow other words of a kernel in its line; or a failure of a CPU
+/// without a number.
+static FAILURE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)|^fault at 0x[0-9a-f]{16}"));
 
 /// The first line of a report after which a kernel goes on, behind whatever a console writes before each line.
 static QUESTION: LazyLock<Regex> =
@@ -31,7 +32,7 @@ pub fn has_failure(serial: &[u8]) -> bool {
     let mut goes_on = false;
     for line in text.lines().map(str::trim_end) {
         let is_failure = Begin::of(line) == Some(Begin::Failure)
-            || PANIC.is_match(line)
+            || FAILURE.is_match(line)
             || (IS_REPORT.is_match(line) && !goes_on);
         if is_failure {
             return true;

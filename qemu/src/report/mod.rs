@@ -33,12 +33,7 @@ impl Begin {
             "hang on cpu ",
         ]) {
             Some(Self::Failure)
-        } else if begins(&[
-            "breakpoint on cpu ",
-            "breakpoint at 0x",
-            "interrupted on cpu ",
-            "interrupted at 0x",
-        ]) {
+        } else if begins(&["breakpoint on cpu ", "interrupted on cpu "]) {
             Some(Self::Question)
         } else if line.starts_with("cpu ") && has(&[" stopped at ", " failed too: "]) {
             Some(Self::OtherCpu)

@@ -147,6 +147,7 @@ impl Subject {
 
 #[inline(never)]
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, begin: Begin) {
+    let what = &KernelText(what);
     once(out, what, registers, begin, |out| {
         own_stack::run(&mut |own| {
             if others::functions().is_some() {
@@ -195,7 +196,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
         0 => report(out),
-        1 => drop(writeln!(out, "during the report: {}", KernelText(what))),
+        1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }
     BEGUN.end(writer);
@@ -204,7 +205,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    let _ = writeln!(out, "{}", KernelText(what));
+    let _ = writeln!(out, "{what}");
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
     stacks

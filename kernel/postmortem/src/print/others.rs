@@ -10,7 +10,6 @@ use super::{BEGUN, Begin, Report, Subject, WRITTEN, own_stack};
 use crate::arch::{self, Registers};
 use crate::atomics::{AtomicPtr, AtomicUsize, Ordering, spin_loop};
 use crate::cpu;
-use crate::kernel_text::KernelText;
 
 /// How often to look for answers: for far longer than an interrupt takes, because an emulator may run its CPUs one after another.
 const POLLS: u32 = 10_000_000;
@@ -159,7 +158,7 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
         // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
         let what = of.what.map(|what| unsafe { what.as_ref() });
         let head = |out: &mut dyn Write, pc| match what {
-            Some(what) => writeln!(out, "cpu {cpu}, failed too: {}", KernelText(what)),
+            Some(what) => writeln!(out, "cpu {cpu}, failed too: {what}"),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
         // SAFETY: so do these.
