@@ -103,7 +103,6 @@ fn pass(
     let program = claims.program;
     let mut verdicts: Vec<Option<Verdict>> = vec![None; claims.graph.nodes.len()];
     let mut holds = claims.entries_hold();
-    let is_certain = claims.is_certain();
     // A state that nothing brings any more says nothing: only what entries lead to is judged.
     let mut is_reached = vec![false; claims.graph.nodes.len()];
     let mut work: Vec<u32> = claims.entries.iter().map(|(number, _)| *number).collect();
@@ -113,11 +112,9 @@ fn pass(
     while let Some(head) = work.pop() {
         let mut judge = |number: u32, state: &State| {
             let state = &*claims.during_call(number, state);
-            if is_certain[number as usize] {
-                let verdict = verdict(claims, number, state);
-                visit(number, state, verdict.as_ref());
-                verdicts[number as usize] = verdict;
-            }
+            let verdict = verdict(claims, number, state);
+            visit(number, state, verdict.as_ref());
+            verdicts[number as usize] = verdict;
         };
         let arrives = |to: u32, state: &State| {
             holds &= claims.is_implied(to, state);

@@ -6,7 +6,8 @@ use unwind::{Kept, aarch64};
 
 use crate::architecture::Convention;
 use crate::claims::Claims;
-use crate::instruction::{REGISTERS, Register};
+use crate::graph::OUT;
+use crate::instruction::{Flow, REGISTERS, Register};
 use crate::row;
 use crate::state::{Kind, State};
 use crate::value::{RETURN, SIGNED_RETURN, Value};
@@ -164,6 +165,23 @@ pub(crate) fn is_called(claims: &Claims<'_>) -> Vec<bool> {
     let is_known =
         |at| at == program.entry || taken.contains(&at) || program.function(at).is_some();
     let entries = claims.entries.iter().map(|(number, _)| *number);
-    let work = entries.filter(|number| is_known(claims.graph.node(*number).at));
-    claims.reached_from(work.collect(), |_| true)
+    let mut work: Vec<u32> = entries
+        .filter(|number| is_known(claims.graph.node(*number).at))
+        .collect();
+    let mut is_called = vec![false; claims.graph.nodes.len()];
+    while let Some(number) = work.pop() {
+        if std::mem::replace(&mut is_called[number as usize], true) {
+            continue;
+        }
+        claims.successors(number, |to, _| {
+            if to != OUT {
+                work.push(to);
+            }
+        });
+        let node = claims.graph.node(number);
+        if node.flow == Flow::Call && node.target != OUT {
+            work.push(node.target);
+        }
+    }
+    is_called
 }

@@ -130,34 +130,6 @@ int f(int x, int y) { return ((int (*)(int))((const char *)table + table[0]))(x 
     assert_eq!(compare(&data, "off"), 100);
 }
 
-/// A label whose address is computed lies behind a call that does not return, whose arguments are on the stack. The jump is by a thunk.
-#[test]
-fn labels_behind_a_call_that_does_not_return() {
-    let folder = folder("compiled-thunk");
-    let code = "extern int g(int);
-__attribute__((noreturn)) void die8(int, int, int, int, int, int, int, int);
-int f(int i, int n)
-{
-    static const int t[] = { &&a - &&a, &&b - &&a };
-    int x = g(i);
-    if (x < 100)
-        goto *(&&a + t[i]);
-    die8(1, 2, 3, 4, 5, 6, x, n);
-b:  g(2);
-    g(n);
-a:  return g(3) + 1;
-}
-";
-    let data = link(
-        &folder,
-        &[
-            ("a.c", code, &["-O1", "-mindirect-branch=thunk"]),
-            ("b.c", END, &["-O1", "-fno-inline"]),
-        ],
-    );
-    assert!(compare(&data, "f") > 50);
-}
-
 /// The handler of a trap throws, out of an instruction that is no call.
 #[test]
 fn landing_pads_of_instructions_that_are_no_calls() {

@@ -6,39 +6,6 @@ use crate::instruction::Flow;
 use crate::state::State;
 
 impl Claims<'_> {
-    /// For each instruction: edges of which `counts` is true, and calls, lead there from some of these.
-    pub(crate) fn reached_from(
-        &self,
-        mut work: Vec<u32>,
-        counts: impl Fn(Edge) -> bool,
-    ) -> Vec<bool> {
-        let mut is_reached = vec![false; self.graph.nodes.len()];
-        while let Some(number) = work.pop() {
-            if std::mem::replace(&mut is_reached[number as usize], true) {
-                continue;
-            }
-            self.successors(number, |to, edge| {
-                if to != OUT && counts(edge) {
-                    work.push(to);
-                }
-            });
-            work.extend(self.graph.node(number).target_of_call());
-        }
-        is_reached
-    }
-
-    /// For each instruction: it is known how control comes there. Code that only lies behind a call that does not return may be entered from
-    /// elsewhere, such as by an address that is computed.
-    pub(crate) fn is_certain(&self) -> Vec<bool> {
-        let entries = self.entries.iter().map(|(number, _)| *number);
-        let reached = self.graph.nodes.iter().zip(&self.is_reached);
-        let callees = reached.filter(|(_, is_reached)| **is_reached);
-        let callees = callees.filter_map(|(node, _)| node.target_of_call());
-        self.reached_from(entries.chain(callees).collect(), |edge| {
-            edge != Edge::Behind
-        })
-    }
-
     /// Whether what is claimed of an instruction follows from a state with which control comes there.
     pub(crate) fn is_implied(&self, number: u32, state: &State) -> bool {
         let Some(claim) = &self.states[number as usize] else {

@@ -293,25 +293,6 @@ fn zeros_behind_a_trap_lead_nowhere() {
     );
 }
 
-/// Code behind a call that does not return, to which nothing else leads, may be a label whose address is computed: with another frame than that
-/// of the call.
-#[test]
-fn code_that_only_lies_behind_a_call_is_refused() {
-    judge(
-        X86,
-        "fn die\n 3: jmp 3b\n end\n fn k\n call f\n end\n fn f\n push %rbx\n push $1\n call die | sp+24\n label: cld | not sp+24; not sp+16\n pop %rbx\n ret\n end",
-    );
-    judge(
-        A64,
-        "fn die\n 3: b 3b\n end\n fn f\n sub sp, sp, #16\n bl die\n label: nop | not sp+16; not sp+0\n ret\n end",
-    );
-    // Functions that it calls are called.
-    judge(
-        X86,
-        "fn die\n 3: jmp 3b\n end\n fn k\n call f\n end\n fn f\n push $1\n call die | sp+16\n call g\n ret\n end\n fn g\n nop | sp+8; not sp+16\n ret\n end",
-    );
-}
-
 /// Code that cannot be reached may run into the function behind it.
 #[test]
 fn functions_that_control_only_falls_into_are_called() {

@@ -87,7 +87,7 @@ fn words_that_straight_code_frees_are_lost_to_the_row_of_its_call() {
     let f = |callee: &str, row: &str| {
         format!(
             "fn top\n str x30, [sp, #-16]!\n bl f | sp+16 ra=c-16\n ldr x30, [sp], #16\n ret\n end\n\
-             fn f\n stp x29, x30, [sp, #-32]! | sp+0\n cbz x0, 1f\n bl top | sp+32 ra=c-24\n 1: ldp x29, x9, [sp]\n bl callee | {row}\n mov x30, x9\n ret | sp+0\n end\n\
+             fn f\n stp x29, x30, [sp, #-32]! | sp+0\n bl top | sp+32 ra=c-24\n ldp x29, x9, [sp]\n bl callee | {row}\n mov x30, x9\n ret | sp+0\n end\n\
              fn callee bare\n {callee}\n end"
         )
     };
