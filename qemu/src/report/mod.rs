@@ -26,12 +26,7 @@ impl Begin {
     pub fn of(line: &str) -> Option<Self> {
         let begins = |words: &[&str]| words.iter().any(|begin| line.starts_with(begin));
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if begins(&[
-            "panicked at ",
-            "fault on cpu ",
-            "fault at 0x",
-            "hang on cpu ",
-        ]) {
+        if begins(&["panicked at ", "fault on cpu ", "hang on cpu "]) {
             Some(Self::Failure)
         } else if begins(&["breakpoint on cpu ", "interrupted on cpu "]) {
             Some(Self::Question)
