@@ -142,7 +142,8 @@ mod tests {
     /// Bytes of code in each of the ranges with checksums.
     const SIZE: usize = 16;
 
-    /// An image, and the tables at its beginning, which contain the checksums of code of `SIZE` bytes that begins this far behind them. All its bytes are `byte`; 0xcc is right.
+    /// An image that begins with its tables, and these. They contain checksums of ranges of `SIZE` bytes, at these distances from their start. The
+    /// ranges contain `byte`; the checksums are those of 0xcc.
     fn with_code_at(distances: &[usize], byte: u8) -> (&'static [u8], &'static [u8]) {
         let mut table = TABLE.to_vec();
         for distance in distances {
