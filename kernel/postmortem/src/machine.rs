@@ -143,7 +143,7 @@ mod tests {
     const SIZE: usize = 16;
 
     /// An image that begins with its tables, and these. They contain checksums of ranges of `SIZE` bytes, at these distances from their start. The
-    /// ranges contain `byte`; the checksums are those of 0xcc.
+    /// ranges contain `byte`; the checksums were computed from bytes of 0xcc.
     fn with_code_at(distances: &[usize], byte: u8) -> (&'static [u8], &'static [u8]) {
         let mut table = TABLE.to_vec();
         for distance in distances {

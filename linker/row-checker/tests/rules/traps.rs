@@ -177,7 +177,7 @@ fn traps_continue_within_their_function() {
             "fn f\n sub sp, sp, #16\n udf #1 | sp+16\n add sp, sp, #16 | sp+16; not sp+0\n bx lr | sp+0\n end",
         );
     }
-    // Behind a call that does not return lies code that only a wrong thought reaches.
+    // The code after a call that does not return is reached only if the call is assumed to return.
     judge(
         X86,
         "fn f\n push %rbx\n call 3f | sp+16\n pop %rbx | sp+16; not sp+8\n ret\n end\n fn g\n 3: jmp 3b\n end",
