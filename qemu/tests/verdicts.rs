@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, kill_process};
 
@@ -123,7 +123,7 @@ fn boot(arch: Arch, way: &Way) -> Ran {
         }
         Way::NoRoom => {
             let path = script(folder.path(), &format!("exec {qemu} \"$@\""));
-            let mut limited = std::process::Command::new("sh");
+            let mut limited = Command::new("sh");
             // A write that goes beyond the limit fails, as on a full disk.
             limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]);
             limited.arg(command().get_program());
@@ -169,7 +169,15 @@ fn written_pid(folder: &Path) -> Pid {
 
 /// Runs the runner with these arguments; `act` is called with its process when the kernel has written its first byte.
 fn once_it_runs(words: Vec<String>, act: impl FnOnce(Pid)) -> Ran {
-    let mut runner = command()
+    let plain = command();
+    let mut runner = Command::new("env");
+    for (name, _) in plain.get_envs() {
+        runner.env_remove(name);
+    }
+    // `nohup` leaves SIGHUP ignored in all that it starts, so that a runner would not end by it.
+    let mut runner = runner
+        .arg("--default-signal=HUP")
+        .arg(plain.get_program())
         .args(words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
