@@ -4,13 +4,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Begin;
 use super::line::pattern;
+use super::{Begin, FAILED_TO_REPORT};
 
 /// The message of a panic as [`core::panic::PanicInfo`] writes it, which can follow other words of a kernel in its line; or a failure of a CPU
 /// without a number.
-static FAILURE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)|^fault at 0x[0-9a-f]{16}"));
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)|^(?:\[[^\]]*\] *)?fault at 0x[0-9a-f]{16}")
+});
 
 /// The first line of a report after which a kernel goes on, behind whatever a console writes before each line.
 static QUESTION: LazyLock<Regex> =
@@ -25,7 +26,8 @@ static IS_REPORT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether the serial line contains a report about a failure, with which a kernel ends. A report counts as one unless its first line begins as
-/// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words.
+/// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words. So
+/// does what fails inside of a report.
 #[must_use]
 pub fn has_failure(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
@@ -33,6 +35,7 @@ pub fn has_failure(serial: &[u8]) -> bool {
     for line in text.lines().map(str::trim_end) {
         let is_failure = Begin::of(line) == Some(Begin::Failure)
             || FAILURE.is_match(line)
+            || (line.contains(FAILED_TO_REPORT) && !QUESTION.is_match(line))
             || (IS_REPORT.is_match(line) && !goes_on);
         if is_failure {
             return true;
@@ -56,10 +59,12 @@ mod tests {
         let after_words = format!("loading fault on cpu 1 at 0x0000000000001000: read\n{of_cpu}\n");
         let without_id = "a fault\ncpu 3, x86_64, no build id, no tables\n";
         let words = "\u{1b}[31moh\nstack 0x0000000000001000: 0000000000000000\nend of stack 0x0000000000001008 read 0x0000000000002000\n";
+        let begun = format!("breakpoint on cpu 0 at 0x0000000000001000: brk\n{of_cpu}\n");
         let again = format!(
             "breakpoint on cpu 0 at 0x0000000000001000: brk\n{of_cpu}\nanything\n{of_cpu}\n"
         );
         let unreported = format!("breakpoint at 0x0000000000001000: brk\npage fault\n{MACHINE}\n");
+        let inside = format!("{begun}during the report: page fault\n");
         for failure in [
             "panicked at src/main.rs:1:2:\noh\n",
             "panicked at src/main.rs:1:2: oh",
@@ -76,11 +81,14 @@ mod tests {
             words,
             &again,
             &unreported,
+            &inside,
+            "[0.12] fault at 0x0000000000001000: read",
         ] {
             assert!(has_failure(failure.as_bytes()), "{failure}");
         }
         let breakpoint = format!("breakpoint on cpu 1 at 0x0000000000001000: brk\n{of_cpu}\n");
         let without_number = format!("interrupted at 0x0000000000001000: nmi\n{MACHINE}\n");
+        let asked_again = format!("{begun}during the report: {begun}");
         let task = "task 3, idle: ready\nend of backtrace: complete, 3 frames\n";
         for other in [
             "",
@@ -89,6 +97,7 @@ mod tests {
             "booted on x86_64, all well\n",
             "[1] interrupted on cpu 0 at 0x0000000000001000: nmi\n[1] cpu 0, task main, x86_64, build 12, tables verified",
             &breakpoint,
+            &asked_again,
             &without_number,
             task,
         ] {

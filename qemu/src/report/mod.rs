@@ -45,8 +45,11 @@ impl Begin {
     }
 }
 
+/// How a line begins that says that the report itself failed.
+const FAILED_TO_REPORT: &str = "during the report: ";
+
 /// Whether a line says that the report itself failed.
 #[must_use]
 pub fn is_failure_to_report(line: &str) -> bool {
-    line.starts_with("during the report: ")
+    line.starts_with(FAILED_TO_REPORT)
 }
