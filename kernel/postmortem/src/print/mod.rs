@@ -205,10 +205,20 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    let _ = writeln!(out, "{what}");
+    let _ = writeln!(out, "{}", Whole(what));
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
     stacks
+}
+
+/// A text whose line is ended even if its `Display` fails.
+struct Whole<'a>(&'a dyn Display);
+
+impl Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let _ = self.0.fmt(f);
+        Ok(())
+    }
 }
 
 /// From now on [`print`] and its like write nothing, on any CPU. For a failure that has written its last line, and goes on to a
@@ -237,9 +247,10 @@ impl Report<'_> {
     /// Writes everything that follows the first line.
     fn write(&mut self, out: &mut dyn Write, registers: &Registers, begin: Begin) -> fmt::Result {
         let others = others::functions();
-        self.write_machine(out, others.is_some())?;
-        self.write_callers(out, registers, begin, None)?;
-        others.map_or(Ok(()), |others| (others.write)(self, out))
+        // Each part is written even if one before it has failed.
+        let _ = self.write_machine(out, others.is_some());
+        let written = self.write_callers(out, registers, begin, None);
+        others.map_or(written, |others| (others.write)(self, out))
     }
 
     /// Verifies the tables, and writes what that has found. Not inlined, as what it takes of the stack is not needed later.

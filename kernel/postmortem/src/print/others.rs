@@ -180,8 +180,8 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    use super::super::print_from;
     use super::super::tests::ONE_REPORT;
+    use super::super::{print_from, print_stack_from};
     use super::*;
 
     /// As if no CPU had ever stopped others.
@@ -275,6 +275,54 @@ mod tests {
         let half = "half(text incomplete: its Display failed)\n";
         assert_eq!(text.matches(half).count(), 3, "{text}");
         assert_eq!(text.matches("end of backtrace: ").count(), 3, "{text}");
+    }
+
+    /// It fails once, where a trace ends.
+    struct FailsOnce {
+        text: String,
+        has_failed: bool,
+    }
+
+    impl Write for FailsOnce {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            if text.contains("end of backtrace") && !std::mem::replace(&mut self.has_failed, true) {
+                return Err(fmt::Error);
+            }
+            self.text.push_str(text);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_writer_that_fails_once_loses_no_list_of_another_cpu() {
+        let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let _restore = Restore;
+        let stop = || {
+            thread::spawn(|| stop_if_asked_from(Registers::new(0x2000, 0x8000, 0)));
+        };
+        // SAFETY: threads have one memory.
+        unsafe { stop_others(stop, 2) };
+        let mut out = FailsOnce {
+            text: String::new(),
+            has_failed: false,
+        };
+        print_from(&mut out, &"the first", Registers::new(0x1000, 0x8000, 0));
+        let text = out.text;
+        assert_eq!(text.matches(", stopped at 0x").count(), 1, "{text}");
+        assert_eq!(text.matches("end of backtrace: ").count(), 1, "{text}");
+        assert!(
+            text.ends_with("\nno answer from 1 of 2 other CPUs\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_text_that_fails_ends_the_first_line_of_the_smallest_report() {
+        let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        print_stack_from(&mut text, &Broken, Registers::new(0x1000, 0x8000, 0));
+        assert!(text.starts_with("half"), "{text}");
+        assert!(text.contains("\nno stack can be read"), "{text}");
     }
 
     #[test]
