@@ -202,6 +202,30 @@ mod tests {
         assert_eq!((summary.lines, summary.frames), (3, 1));
     }
 
+    /// A report of a kernel that does not tell its build is not of the image because one before it was.
+    #[test]
+    fn a_report_without_a_build_id_has_not_that_of_the_one_before() {
+        let symbolizer = symbolizer();
+        let id = symbolizer.build_id().expect("the linker makes one");
+        let function = symbolizer.find("rust_eh_personality", 0);
+        let start = function.expect("a function").start;
+        let nameless = format!("   1: {start:#018x} p");
+        let named = format!("   0: {start:#018x} p another+0x0/0x10");
+        let report = |id: &str| format!("x86_64, {id}, tables verified\n{named}\n{nameless}\n");
+        let decoded = |log: &str| {
+            let mut shown = Vec::new();
+            let mut decoder = Decoder::new(&symbolizer, Style::plain(), &mut shown);
+            decoder.add(log.as_bytes()).expect("memory takes it");
+            decoder.finish().expect("memory takes it");
+            String::from_utf8(shown).expect("UTF-8")
+        };
+        let [same, unknown] =
+            [format!("build {id}"), "no build id".to_owned()].map(|id| report(&id));
+        let both = decoded(&format!("{same}{unknown}"));
+        assert!(both.contains(&format!("{nameless} rust_eh")), "{both}");
+        assert!(both.ends_with(&unknown), "{both}");
+    }
+
     #[test]
     fn a_line_without_an_end_goes_through() {
         let symbolizer = symbolizer();

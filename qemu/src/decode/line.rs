@@ -30,7 +30,7 @@ pub enum Line<'l> {
         /// The address.
         address: u64,
     },
-    /// The build id of the image that a report is of, in hex.
+    /// The build id of the image that a report is of, in hex; empty if the report says that it is not known.
     Build(&'l str),
     /// A name, offset and size in Linux's style.
     Named(Named<'l>),
@@ -71,7 +71,7 @@ static BUILD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"(?:cpu [0-9]+, |asked from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
         // In a report of one call. A kernel's own first line may have its architecture and a date.
-        r"|(?:^|\s)(?:x86_64|aarch64), build (?<one>[0-9a-f]{8,}), (?:no )?tables",
+        r"|(?:^|\s)(?:x86_64|aarch64|armv7a), (?:no build id|build (?<one>[0-9a-f]{8,})), (?:no )?(?:exception )?tables",
     ))
 });
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
@@ -86,7 +86,7 @@ static EXACT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bRIP\b|\bPC is at\b|
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:0x([0-9a-fA-F]{1,16})|([0-9a-fA-F]{8}|[0-9a-fA-F]{16}))$"));
 
-/// The build id that a line of a report has.
+/// The build id that a line of a report has; empty if it says that there is none.
 pub(crate) fn build(line: &str) -> Option<&str> {
     let found = BUILD.captures(line)?;
     let id = found.name("id").or(found.name("one"));
@@ -217,8 +217,22 @@ mod tests {
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         let build = "12:00 x86_64, build 5c868ddb7b67, tables verified";
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
+        for tables in [
+            "tables verified, exception tables",
+            "exception tables, for calls only",
+        ] {
+            let build = format!("12:00 armv7a, build 5c868ddb7b67, {tables}");
+            assert_eq!(Line::parse(&build), Line::Build("5c868ddb7b67"));
+        }
+        for none in [
+            "x86_64, no build id, no tables",
+            "12:00 cpu 0, task main, armv7a, no build id, exception tables, for calls only",
+        ] {
+            assert_eq!(Line::parse(none), Line::Build(""), "{none}");
+        }
         for line in [
             "MyOS x86_64, build 20240115",
+            "MyOS x86_64, no build id",
             "end of backtrace: complete, 13 frames",
             "",
             "   ----- interrupted -----",

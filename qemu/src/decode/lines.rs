@@ -41,9 +41,9 @@ pub struct Lines<'a> {
 enum Build {
     /// Nobody says.
     Unknown,
-    /// Of this one, by its build id.
+    /// Of this one, by its build id: until a report has another one, or none.
     Same,
-    /// Of another one, by its build id: until another build id comes.
+    /// Of another one, by its build id: until a report has another one, or none.
     Other,
     /// Of another one, as it has other names: until another report begins.
     Contradicted,
@@ -331,6 +331,10 @@ impl<'a> Lines<'a> {
 
     /// Compares the build id of a report with that of the image.
     fn build(&mut self, build: &str) {
+        if build.is_empty() {
+            self.build = Build::Unknown;
+            return;
+        }
         self.build = match self.symbolizer.build_id() {
             Some(id) if id == build => Build::Same,
             Some(_) => Build::Other,

@@ -47,7 +47,10 @@ impl Logged {
             said = match crate::report::Line::parse(line) {
                 // This is of an earlier report, perhaps of another boot, after which another kernel may run.
                 Some(_) => None,
-                None => crate::decode::build(line).or(said),
+                None => match crate::decode::build(line) {
+                    Some("") => None,
+                    found => found.or(said),
+                },
             };
             if line.starts_with("  rip 0x") || line.starts_with("  pc 0x") {
                 let mut rest = lines.clone().peekable();
