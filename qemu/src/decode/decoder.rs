@@ -226,6 +226,35 @@ mod tests {
         assert!(both.ends_with(&unknown), "{both}");
     }
 
+    /// No loader moves two functions by two distances.
+    #[test]
+    fn a_list_at_two_distances_is_of_another_image() {
+        let symbolizer = symbolizer();
+        let frame = |number: u32, name: &str, by: u64| {
+            let function = symbolizer.find(name, 0).expect("a function");
+            let (address, size) = (function.start + by, function.size);
+            format!("{number:>4}: {address:#018x} p {name}+0x0/{size:#x}\n")
+        };
+        let [first, second, moved] = [
+            frame(0, "rust_eh_personality", 0),
+            frame(1, "main", 0),
+            frame(1, "main", 0x1000),
+        ];
+        let moved_first = frame(0, "rust_eh_personality", 0x1000);
+        let decoded = |log: &str| {
+            let decoder = Decoder::new(&symbolizer, Style::plain(), Vec::new());
+            let mut decoder = decoder;
+            decoder.add(log.as_bytes()).expect("memory takes it");
+            decoder.finish().expect("memory takes it").foreign
+        };
+        assert_eq!(decoded(&format!("{first}{second}")), 0);
+        assert_eq!(decoded(&format!("{moved_first}{moved}")), 0);
+        // Another boot.
+        assert_eq!(decoded(&format!("{first}{second}{moved_first}{moved}")), 0);
+        assert_eq!(decoded(&format!("{first}{moved}")), 1);
+        assert_eq!(decoded(&format!("{moved_first}{second}{moved}")), 2);
+    }
+
     #[test]
     fn a_line_without_an_end_goes_through() {
         let symbolizer = symbolizer();

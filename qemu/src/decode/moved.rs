@@ -15,6 +15,10 @@ pub struct Moved {
     told: u64,
     /// As this report has shown: another one may be of another boot.
     by: u64,
+    /// The number of the last frame.
+    number: Option<u32>,
+    /// A frame of this list has shown the distance: it is that of all of them.
+    is_shown: bool,
 }
 
 impl Moved {
@@ -23,6 +27,8 @@ impl Moved {
         Self {
             told: bytes,
             by: bytes,
+            number: None,
+            is_shown: false,
         }
     }
 
@@ -41,11 +47,20 @@ impl Moved {
         let said = moved_by(text);
         if said.is_some() || begins_report(text) || matches!(line, Line::Build(_)) {
             self.by = said.unwrap_or(self.told);
+            (self.number, self.is_shown) = (None, said.is_some());
         }
     }
 
     /// Learns from a frame that the device has named: of a function that is only once in the image. `is_of_image`: its build id is the image's.
+    /// Otherwise the first such frame of a list decides, and one at another distance contradicts the image.
     pub fn learn(&mut self, frame: &Frame<'_>, symbolizer: &Symbolizer, is_of_image: bool) {
+        let number = frame.number.trim_start().parse().ok();
+        let is_next = number > self.number;
+        self.number = number;
+        self.is_shown &= is_next;
+        if self.is_shown && !is_of_image {
+            return;
+        }
         let function = frame.named.as_ref().and_then(|named| {
             let function = symbolizer.find(named.source.name, named.size)?;
             // Another size is a sign of another build.
@@ -61,6 +76,7 @@ impl Moved {
             };
             if by.is_multiple_of(least) {
                 self.by = by;
+                self.is_shown = true;
             }
         }
     }
