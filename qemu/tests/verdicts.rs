@@ -4,7 +4,8 @@
 mod ways;
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -59,9 +60,11 @@ fn boot(arch: Arch, way: &Way) -> Ran {
     let image = tiny::image(folder.path(), arch, acts);
     // Two of its own seconds, so that a busy host changes nothing.
     let limits = match way {
-        Way::Killed(..) | Way::Closed(_) | Way::WindowClosed | Way::RunnerKilled(_) => {
-            ["--timeout", "120"]
-        }
+        Way::Killed(..)
+        | Way::Closed(_)
+        | Way::StubStarted
+        | Way::WindowClosed
+        | Way::RunnerKilled(_) => ["--timeout", "120"],
         _ => ["--guest-timeout", "1"],
     };
     let words = |boot: &Path| -> Vec<String> {
@@ -140,24 +143,37 @@ fn boot(arch: Arch, way: &Way) -> Ran {
             let commands = commands.replace("QEMU", &process);
             event::wait("gdb ends", move || fed(words, &commands))
         }
-        Way::Closed(line) => {
-            let socket = folder.path().join("monitor");
-            let text = format!(
-                "exec {qemu} -monitor unix:{},server=on,wait=off \"$@\"",
-                socket.display()
-            );
+        Way::Closed(_) | Way::StubStarted => {
+            let text = format!("exec {qemu} -monitor unix:monitor,server=on,wait=off \"$@\"");
             let path = script(folder.path(), &text);
             once_it_runs(words(&path), |_| {
-                use std::io::Write;
-                use std::os::unix::net::UnixStream;
-
-                let mut monitor = UnixStream::connect(&socket).expect("QEMU listens");
-                writeln!(monitor, "{line}").expect("QEMU listens");
+                let mut monitor = connected(&folder.path().join("monitor"));
+                if let Way::Closed(line) = way {
+                    writeln!(monitor, "{line}").expect("QEMU listens");
+                } else {
+                    writeln!(monitor, "gdbserver unix:stub,server=on,wait=off")
+                        .expect("QEMU listens");
+                    // It writes that when the stub is there.
+                    let mut said = Vec::new();
+                    while !said.ends_with(b"Waiting for gdb connection on device") {
+                        let mut byte = [0];
+                        monitor.read_exact(&mut byte).expect("QEMU starts a stub");
+                        said.extend(byte);
+                    }
+                    // What gdb sends for `kill`.
+                    let mut stub = connected(&folder.path().join("stub"));
+                    stub.write_all(b"$k#6b").expect("QEMU listens");
+                }
                 // QEMU closes it when it ends.
                 let _ = monitor.read_to_end(&mut Vec::new());
             })
         }
     }
+}
+
+/// A connection with a socket of QEMU's.
+fn connected(path: &Path) -> UnixStream {
+    UnixStream::connect(path).expect("QEMU listens")
 }
 
 /// The process whose number a script has written into this folder.

@@ -208,12 +208,13 @@ impl<'a> Boot<'a> {
                         .is_ok_and(|event| !matches!(event, Event::DebuggerEnded(_)))
                 {
                 }
+                let mut evidence = watched.evidence();
+                evidence.has_monitor |= self.given.is_some_and(Given::has_monitor);
                 let ended = Ended {
                     status,
                     process: child.0.id(),
-                    evidence: watched.evidence(),
+                    evidence,
                     is_debugged: monitor.has_stub || self.has_stub(),
-                    has_monitor: self.given.is_some_and(Given::has_monitor),
                     has_report: has_failure(&run.serial),
                 };
                 Verdict::of(self.statuses, self.board.processor(), &ended)

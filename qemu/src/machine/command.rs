@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use anyhow::{Context, Result};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::evidence::ask_for_writer;
+use super::evidence::{OWN_MONITOR, ask_for_writer};
 use super::serial::Line;
 use super::{Boot, Screen, Stopped, monitor};
 use crate::raspi::{self, Console};
@@ -69,7 +69,7 @@ impl Boot<'_> {
             let number = end.as_raw_fd();
             command.args(["-chardev", &format!("socket,id={name},fd={number}")]);
         }
-        command.args(["-mon", "chardev=monitor,mode=control"]);
+        command.args(["-mon", OWN_MONITOR]);
         let mut inherited = vec![theirs, their_stub];
         if let Some(stub) = &self.gdb {
             inherited.extend(stub.arguments(&mut command)?);

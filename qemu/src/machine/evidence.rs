@@ -26,6 +26,8 @@ pub struct Evidence {
     pub ending: Option<Ending>,
     /// QEMU's process. `None` if the host does not tell it.
     pub process: Option<u32>,
+    /// Somebody can type at a monitor of that process, and start a stub for a debugger there: by its arguments, also if a script has added them.
+    pub has_monitor: bool,
 }
 
 impl Evidence {
@@ -80,6 +82,46 @@ pub(super) fn writer(stream: &UnixStream) -> Option<u32> {
     })
 }
 
+/// What the runner's own monitor is connected with.
+pub(super) const OWN_MONITOR: &str = "chardev=monitor,mode=control";
+
+/// Whether these arguments of QEMU's have a monitor besides the runner's own, or may have one.
+pub(super) fn have_monitor<'w>(arguments: impl IntoIterator<Item = &'w str>) -> bool {
+    let mut before = "";
+    arguments.into_iter().any(|argument| {
+        // QEMU takes an option with two dashes as well.
+        let option = match before.strip_prefix("--") {
+            Some(_) => &before[1..],
+            None => before,
+        };
+        before = argument;
+        match option {
+            "-monitor" => argument != "none",
+            "-mon" => argument != OWN_MONITOR,
+            // The last one is a file with any options.
+            "-qmp" | "-qmp-pretty" | "-readconfig" => true,
+            "-serial" | "-parallel" | "-debugcon" => argument.starts_with("mon:"),
+            _ => false,
+        }
+    })
+}
+
+/// The same of the arguments of a process. It may have one if they cannot be read.
+#[cfg(target_os = "linux")]
+pub(super) fn has_monitor(process: u32) -> bool {
+    let arguments = std::fs::read(format!("/proc/{process}/cmdline"));
+    arguments.map_or(true, |arguments| {
+        let arguments = String::from_utf8_lossy(&arguments);
+        have_monitor(arguments.split('\0'))
+    })
+}
+
+/// Other hosts do not tell it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn has_monitor(_: u32) -> bool {
+    false
+}
+
 /// Other hosts do not tell it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn ask_for_writer(_: &UnixStream) -> std::io::Result<()> {
@@ -97,6 +139,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_monitor_is_one_that_somebody_can_type_at() {
+        let have = |words: &str| have_monitor(words.split(' '));
+        for words in [
+            "q -monitor unix:m,server=on",
+            "q --monitor stdio -S",
+            "q -mon chardev=m",
+            "q -S -qmp tcp:localhost:4444",
+            "q -serial mon:unix:m",
+            "q -readconfig f",
+        ] {
+            assert!(have(words), "{words}");
+        }
+        let own = format!("q -monitor none -serial chardev:serial -mon {OWN_MONITOR}");
+        assert!(!have(&own));
+        assert!(!have("q -S"));
+    }
 
     #[test]
     fn only_the_action_of_a_watchdog_that_ends_qemu_is_an_end() {

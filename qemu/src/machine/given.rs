@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::evidence::have_monitor;
+
 /// A command that starts QEMU, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -15,8 +17,6 @@ pub struct Given {
     has_line: bool,
     /// They have a stub for a debugger.
     has_stub: bool,
-    /// They have a monitor, at which somebody may start a stub later.
-    has_monitor: bool,
 }
 
 impl Given {
@@ -35,7 +35,6 @@ impl Given {
             arguments: Vec::new(),
             has_line: false,
             has_stub: false,
-            has_monitor: false,
         };
         let mut words = words.iter().map(String::as_str);
         let (mut elsewhere, mut has_display) = (None, false);
@@ -60,15 +59,11 @@ impl Given {
                 },
                 "-monitor" => match words.next() {
                     Some("stdio" | "none") => given.add([option, "none"]),
-                    device => {
-                        given.has_monitor = true;
-                        given.add([option, device.unwrap_or_default()]);
-                    }
+                    device => given.add([option, device.unwrap_or_default()]),
                 },
                 _ => {
                     has_display |= option == "-display";
                     given.has_stub |= matches!(option, "-s" | "-gdb");
-                    given.has_monitor |= matches!(option, "-mon" | "-qmp" | "-qmp-pretty");
                     given.arguments.push(word.to_owned());
                 }
             }
@@ -99,8 +94,8 @@ impl Given {
     }
 
     /// Whether somebody can type at QEMU's monitor.
-    pub(super) const fn has_monitor(&self) -> bool {
-        self.has_monitor
+    pub(super) fn has_monitor(&self) -> bool {
+        have_monitor(self.arguments.iter().map(String::as_str))
     }
 
     /// Adds the arguments, which use the character device `serial`.

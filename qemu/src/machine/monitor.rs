@@ -256,8 +256,10 @@ fn listen(
     answers: &Sender<Value>,
     stops: &Sender<()>,
 ) -> Evidence {
+    let process = evidence::writer(&stream);
     let mut evidence = Evidence {
-        process: evidence::writer(&stream),
+        process,
+        has_monitor: process.is_some_and(evidence::has_monitor),
         ..Evidence::default()
     };
     for line in BufReader::new(stream).lines() {

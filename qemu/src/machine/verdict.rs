@@ -54,8 +54,6 @@ pub struct Ended {
     pub evidence: Evidence,
     /// QEMU has a stub for a debugger, whose `kill` ends QEMU with status 0.
     pub is_debugged: bool,
-    /// Somebody can type at QEMU's monitor, and start such a stub there.
-    pub has_monitor: bool,
     /// The serial line contains the begin of a report about a failure.
     pub has_report: bool,
 }
@@ -132,7 +130,7 @@ impl Verdict {
             () if ended.is_debugged => Self::Failed(
                 "QEMU ended with status 0, as a debugger's `kill` ends it: under a debugger this is no verdict".into(),
             ),
-            () if ended.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
+            () if ended.evidence.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
                 "QEMU ended with status 0 and reported no end of the machine. A command at its monitor can cause that: leave \
                  -monitor, -mon and -qmp out"
                     .into(),
@@ -171,6 +169,7 @@ mod tests {
             has_run: true,
             ending,
             process: Some(QEMU),
+            has_monitor: false,
         }
     }
 
@@ -180,7 +179,6 @@ mod tests {
             process: QEMU,
             evidence,
             is_debugged: false,
-            has_monitor: false,
             has_report: false,
         }
     }
@@ -313,11 +311,11 @@ mod tests {
     #[test]
     fn status_0_without_an_event_is_no_verdict_beside_a_monitor() {
         let of = |code, ending| {
-            let typed = Ended {
+            let typed = Evidence {
                 has_monitor: true,
-                ..ended(code, ran(ending))
+                ..ran(ending)
             };
-            usual(Processor::Aarch64, &typed)
+            usual(Processor::Aarch64, &ended(code, typed))
         };
         let words = failed(of(0, None));
         assert!(words.contains("-monitor"), "{words}");

@@ -25,6 +25,8 @@ pub enum Way {
     Debugged(&'static str),
     /// QEMU boots, and is closed by a command of its monitor for people.
     Closed(&'static str),
+    /// A kernel that hangs is booted by a script; at QEMU's monitor for people somebody starts a stub for gdb, and kills the machine there.
+    StubStarted,
     /// QEMU boots with a window, which is closed.
     WindowClosed,
     /// The kernel reports success, but no file can be written: a file with the results, and a copy of the serial line, are to be.
@@ -213,6 +215,11 @@ pub const WAYS: &[(&[Arch], &str, Way)] = &[
         Way::Killed(CLAIMS, Signal::KILL),
     ),
     (BOTH, "QEMU's monitor is told to quit", Way::Closed("quit")),
+    (
+        BOTH,
+        "QEMU's monitor, which a script has added, starts a stub for gdb, and gdb kills the machine",
+        Way::StubStarted,
+    ),
     // The machine `virt` has none before its kernel draws.
     (X86_64, "QEMU's window is closed", Way::WindowClosed),
     (
