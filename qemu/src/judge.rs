@@ -96,7 +96,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
     match &booted.verdict {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
-        Verdict::Left if report::has_failure(&booted.serial) => {
+        Verdict::Left if booted.has_report => {
             Judgement::new(Status::Panicked, "panicked, and was left")
         }
         Verdict::Left => Judgement::new(Status::Success, "left"),
@@ -211,6 +211,7 @@ mod tests {
         Booted {
             verdict,
             serial: serial.into(),
+            has_report: report::has_failure(serial.as_bytes()),
             asked: Vec::new(),
             took: Duration::from_secs(5),
             lacks: None,

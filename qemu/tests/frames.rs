@@ -1,6 +1,7 @@
 //! Traces as log frames: the same trace as in text, in fewer bytes, and damage that harms nothing but what it hits.
 
 mod damaged;
+mod only;
 
 use std::collections::BTreeMap;
 use std::path::Path;

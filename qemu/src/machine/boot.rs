@@ -19,6 +19,7 @@ use super::verdict::Ended;
 use super::{
     Board, Debugger, GdbStub, Given, Observer, Processor, Screen, Statuses, Verdict, Witness,
 };
+use crate::frames;
 use crate::raspi::Console;
 use crate::report::has_failure;
 
@@ -76,6 +77,8 @@ pub struct Booted {
     pub verdict: Verdict,
     /// All that was written to the serial line.
     pub serial: Vec<u8>,
+    /// There is a report about a failure in it, as text or as log frames.
+    pub has_report: bool,
     /// Where its CPUs were, each time that it was asked.
     pub asked: Vec<String>,
     /// How long it took.
@@ -190,6 +193,7 @@ impl<'a> Boot<'a> {
         };
         let ended = run.until_it_ends(&mut child.0, out)?;
         run.tell_missed(ended.is_some());
+        let has_report = has_report(&run.serial, self.image);
         let verdict = match ended {
             Some(verdict) => {
                 match self.recorded {
@@ -215,7 +219,7 @@ impl<'a> Boot<'a> {
                     process: child.0.id(),
                     evidence,
                     is_debugged: monitor.has_stub || self.has_stub(),
-                    has_report: has_failure(&run.serial),
+                    has_report,
                 };
                 Verdict::of(self.statuses, self.board.processor(), &ended)
             }
@@ -226,10 +230,18 @@ impl<'a> Boot<'a> {
             lacks: lacks.map(|error| format!("{error:#}")),
             verdict,
             serial: run.serial,
+            has_report,
             asked: run.asker.told,
             took: started.elapsed(),
         })
     }
+}
+
+/// Whether an image has written a report about a failure. Log frames that cannot be decoded are taken as they are.
+fn has_report(serial: &[u8], image: &Path) -> bool {
+    // No text has the bytes around frames.
+    let text = serial.contains(&0).then(|| frames::text(serial, image));
+    has_failure(&text.and_then(Result::ok).unwrap_or_default()) || has_failure(serial)
 }
 
 /// Sends an event when a process has ended, and leaves its exit status to whoever waits for that.
