@@ -1,5 +1,6 @@
 //! Whether an image is what a machine has in its memory: all of its code is compared, not only where a CPU is, and its build id.
 
+use unwind::Range;
 use unwind::sframe::Damage;
 
 use crate::machine::{PIECE, Source};
@@ -16,13 +17,12 @@ pub(super) enum InMemory {
     Named,
     /// The code in memory is the code that was linked, by the checksums in the image's tables.
     Same,
-    /// The same of all code that could be read. That from this address on could not, and is most of the code, or the small part that a kernel
-    /// does not map after its start.
+    /// The same of all code that could be read. That from this address on could not.
     Partly {
         /// The first address.
         unread: u64,
-        /// It is most of the code.
-        is_most: bool,
+        /// It is most of the code, or code that the kernel's own reports compare. Other code is that of its start.
+        is_told: bool,
         /// The image's build id is there.
         is_named: bool,
     },
@@ -36,9 +36,11 @@ pub(super) enum InMemory {
 pub(super) type Part = (Vec<u8>, u64);
 
 /// Compares an image's code and build id with memory as this CPU sees it. `verify` compares code with the checksums in the image's tables, if
-/// it has any, and returns whether there are some.
+/// it has any, and returns whether there are some. `declared` is what a kernel's reports take for its code; without it they take all code with
+/// checksums.
 pub(super) fn in_memory(
     (code, build): (&[Part], Option<&Part>),
+    declared: Option<Range>,
     verify: impl Fn(&[u8], u64) -> Option<Result<bool, Damage>>,
     source: &mut dyn Source,
     cpu: usize,
@@ -46,12 +48,25 @@ pub(super) fn in_memory(
     if !source.has_own_code() {
         return InMemory::NotCompared;
     }
-    let (mut is_same, mut changed, mut unread) = (false, None, None);
+    let has_checksums = |part: &Part| {
+        let verified = verify(&part.0, part.1);
+        matches!(verified, Some(Ok(true) | Err(Damage::Code { .. })))
+    };
+    let is_compared_by_kernel = |part: &Part| match declared {
+        Some(Range { start, end }) => {
+            part.1 < end && start < part.1.saturating_add(part.0.len() as u64)
+        }
+        None => has_checksums(part),
+    };
+    let (mut is_same, mut changed) = (false, None);
+    // The first address of all code that cannot be read, and of what a kernel's own reports compare of it.
+    let (mut unread, mut missing) = (None, None);
     let (mut equal, mut all, mut without) = (0, 0, 0);
     for part in code {
         // Code for the start of a machine may not be mapped any more.
         let Some(found) = bytes(source, cpu, part.1, part.0.len()) else {
             unread = unread.or(Some(part.1));
+            missing = missing.or_else(|| is_compared_by_kernel(part).then_some(part.1));
             without += part.0.len();
             continue;
         };
@@ -68,8 +83,8 @@ pub(super) fn in_memory(
     match (changed, has_build) {
         (_, Some(false)) => InMemory::Another,
         (None, _) if is_same => unread.map_or(InMemory::Same, |unread| InMemory::Partly {
-            unread,
-            is_most: without > all,
+            unread: missing.unwrap_or(unread),
+            is_told: missing.is_some() || without > all,
             is_named: has_build == Some(true),
         }),
         // Without a build id: nearly nothing of it is there. Code that changes itself changes little.
@@ -139,15 +154,37 @@ mod tests {
     const TEXT: u64 = 0x20_0000;
     const BUILD: u64 = 0x30_0000;
 
-    /// Compares an image of a small and a large section, both of bytes 1, and a build id of bytes 2.
+    /// Compares an image of a small and a large section, both of bytes 1, and a build id of bytes 2. The kernel declares the large one.
     fn compared(pages: &[(u64, u8)]) -> InMemory {
+        compared_with(Some(Range::new(TEXT, TEXT + PIECE)), pages)
+    }
+
+    fn compared_with(declared: Option<Range>, pages: &[(u64, u8)]) -> InMemory {
         let code = [(vec![1; 16], BOOT), (vec![1; PIECE as usize], TEXT)];
         let build = (vec![2; 20], BUILD);
         let verify = |bytes: &[u8], start| {
             let is_same = bytes.iter().all(|byte| *byte == 1);
             Some(is_same.then_some(true).ok_or(Damage::Code { start }))
         };
-        in_memory((&code, Some(&build)), verify, &mut Pages(pages.to_vec()), 0)
+        let mut pages = Pages(pages.to_vec());
+        in_memory((&code, Some(&build)), declared, verify, &mut pages, 0)
+    }
+
+    /// As a kernel does: by what it declares, or else by the checksums.
+    #[test]
+    fn a_small_part_that_was_not_compared_is_told() {
+        let pages = [(TEXT, 1), (BUILD, 2)];
+        let is_told = |declared| match compared_with(declared, &pages) {
+            InMemory::Partly {
+                unread: BOOT,
+                is_told,
+                is_named: true,
+            } => is_told,
+            other => panic!("{other:?}"),
+        };
+        assert!(is_told(None));
+        assert!(is_told(Some(Range::new(BOOT, TEXT + PIECE))));
+        assert!(!is_told(Some(Range::new(BOOT + 16, TEXT + PIECE))));
     }
 
     #[test]
@@ -159,9 +196,9 @@ mod tests {
         assert_eq!(compared(&[boot, (TEXT, 3), build]), InMemory::Changed(TEXT));
         assert_eq!(compared(&[build]), InMemory::Named);
         assert_eq!(compared(&[]), InMemory::NotCompared);
-        let partly = |unread, is_most, is_named| InMemory::Partly {
+        let partly = |unread, is_told, is_named| InMemory::Partly {
             unread,
-            is_most,
+            is_told,
             is_named,
         };
         assert_eq!(compared(&[text, build]), partly(BOOT, false, true));

@@ -26,6 +26,8 @@ pub(super) struct Image {
     tables: Tables,
     /// The bytes of each section of code, and their address.
     pub(super) code: Vec<(Vec<u8>, u64)>,
+    /// What its reports take for its code, if its linker script says that.
+    declared: Option<Range>,
     /// Its functions, as it was linked: where there are no rows, their code is read.
     functions: Symbols,
     /// All stacks, if they are declared.
@@ -62,6 +64,7 @@ impl Image {
             arch,
             tables: Tables::read(&data, arch).with_context(|| format!("image {shown}"))?,
             code: code.with_context(|| format!("image {shown}"))?,
+            declared: declared_code(&file),
             unreadable: unreadable.map(ToString::to_string),
             functions: Symbols::of(&file),
             stacks: stacks.unwrap_or_default(),
@@ -81,6 +84,10 @@ impl Image {
         image.tables.move_by(by);
         image.code.iter_mut().for_each(|(_, at)| move_it(at));
         image.build.iter_mut().for_each(|(_, at)| move_it(at));
+        if let Some(Range { start, end }) = &mut image.declared {
+            move_it(start);
+            move_it(end);
+        }
         for stack in &mut image.stacks {
             let Range { start, end } = stack.range;
             stack.range = Range::new(start.wrapping_add(by), end.wrapping_add(by));
@@ -111,7 +118,8 @@ impl Image {
             let verified = self.tables.verify_code(code, at)?;
             Some(verified.map(|verified| verified.code))
         };
-        self.in_memory = in_memory((&self.code, self.build.as_ref()), verify, source, cpu);
+        let parts = (&*self.code, self.build.as_ref());
+        self.in_memory = in_memory(parts, self.declared, verify, source, cpu);
         if self.is_another() {
             self.stacks.clear();
             self.tasks = None;
@@ -288,6 +296,16 @@ impl Image {
     }
 }
 
+/// What lies between the symbols by which `kernel/postmortem` knows its code.
+fn declared_code(file: &File<'_>) -> Option<Range> {
+    let address = |name| {
+        let symbol = file.symbols().find(|one| one.name() == Ok(name));
+        symbol.map(|symbol| symbol.address())
+    };
+    let (start, end) = (address("__text_start")?, address("__text_end")?);
+    (start < end).then(|| Range::new(start, end))
+}
+
 /// The bytes of an image's build id, and their address, if they are loaded.
 fn loaded_build_id(file: &File<'_>) -> Option<(Vec<u8>, u64)> {
     let id = file.build_id().ok()??;
@@ -316,7 +334,7 @@ impl fmt::Display for Image {
             // In the words of a kernel.
             InMemory::Partly {
                 unread,
-                is_most: true,
+                is_told: true,
                 ..
             } => write!(f, ", code at {unread:#x} not compared")?,
             InMemory::Unknown
