@@ -75,36 +75,44 @@ impl Report {
         cause: Option<&Cause<'_>>,
     ) -> fmt::Result {
         let written = cause.map_or(held.cpu(), |cause| cause.cpu(held));
+        // What cannot be written of one CPU leaves out no other.
+        let mut all = Ok(());
         if let Some(Cause::Hang(_, registers)) = cause
             && written != held.cpu()
         {
-            let this = held.cpu();
-            let task = self.task_on(this, registers.sp());
-            let wait = Wait(self.postmortem, task.1);
-            writeln!(out, "cpu {this}, task {task}, stopped at its tick{wait}")?;
-            self.write_callers(out, this, *registers)?;
+            all = self.write_ticked(out, held.cpu(), *registers);
         }
         for cpu in held.others().filter(|cpu| *cpu != written) {
-            match held.other(cpu) {
+            let one = match held.other(cpu) {
                 // A CPU that waits to report a breakpoint does that afterwards, in its own report.
                 Other::Interrupted(frame) | Other::Failed(&Cause::Breakpoint(frame)) => {
-                    self.write_stopped(out, cpu, frame)?;
+                    self.write_stopped(out, cpu, frame)
                 }
-                Other::Failed(cause) => {
-                    let first = FirstLine {
-                        postmortem: self.postmortem,
-                        cpu: Some(cpu),
-                        cause,
-                    };
-                    let (registers, _) = cause.of_its_cpu();
-                    let task = self.task_on(cpu, registers.sp());
-                    writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
-                    self.write_callers(out, cpu, registers)?;
-                }
-                Other::Silent => writeln!(out, "cpu {cpu} does not answer")?,
-            }
+                Other::Failed(cause) => self.write_failed(out, cpu, cause),
+                Other::Silent => writeln!(out, "cpu {cpu} does not answer"),
+            };
+            all = all.and(one);
         }
-        Ok(())
+        all
+    }
+
+    fn write_ticked(&self, out: &mut dyn Write, cpu: usize, registers: Registers) -> fmt::Result {
+        let task = self.task_on(cpu, registers.sp());
+        let wait = Wait(self.postmortem, task.1);
+        writeln!(out, "cpu {cpu}, task {task}, stopped at its tick{wait}")?;
+        self.write_callers(out, cpu, registers)
+    }
+
+    fn write_failed(&self, out: &mut dyn Write, cpu: usize, cause: &Cause<'_>) -> fmt::Result {
+        let first = FirstLine {
+            postmortem: self.postmortem,
+            cpu: Some(cpu),
+            cause,
+        };
+        let (registers, _) = cause.of_its_cpu();
+        let task = self.task_on(cpu, registers.sp());
+        writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
+        self.write_callers(out, cpu, registers)
     }
 
     fn write_stopped(&self, out: &mut dyn Write, cpu: usize, frame: &TrapFrame) -> fmt::Result {
@@ -133,19 +141,22 @@ impl Report {
         let cpu = self.postmortem.number(self.postmortem.entry());
         let cpu = cpu.unwrap_or(usize::MAX);
         let current = platform.current_task(cpu);
+        let mut all = Ok(());
         for number in tasks() {
-            if number == current {
-                self.write_state(out, number, ", this one")?;
-                self.write_callers(out, cpu, this)?;
-            } else if let Some((cpu, registers)) = held.and_then(|held| self.running(held, number))
-            {
-                self.write_state(out, number, ", stopped there")?;
-                self.write_callers(out, cpu, registers)?;
-            } else {
-                self.write_task(out, number)?;
-            }
+            let held = held.filter(|_| number != current);
+            let runs = held.and_then(|held| self.running(held, number));
+            let (cpu, registers, end) = match runs {
+                _ if number == current => (cpu, this, ", this one"),
+                Some((cpu, registers)) => (cpu, registers, ", stopped there"),
+                None => {
+                    all = all.and(self.write_task(out, number));
+                    continue;
+                }
+            };
+            let one = self.write_state(out, number, end);
+            all = all.and(one).and(self.write_callers(out, cpu, registers));
         }
-        Ok(())
+        all
     }
 
     /// The CPU that is held while it runs this task, and its registers.
@@ -169,10 +180,11 @@ impl Report {
         let next = |task: &usize| platform.task(*task)?.blocked_by;
         // In a deadlock they wait in a circle.
         let blockers = core::iter::successors(next(&this), next).take(platform.tasks());
+        let mut all = Ok(());
         for blocker in blockers.take_while(|blocker| *blocker != this) {
-            self.write_task(out, blocker)?;
+            all = all.and(self.write_task(out, blocker));
         }
-        Ok(())
+        all
     }
 
     /// Writes the state of a task and, if it does not run, its callers; those of a running task are not known.

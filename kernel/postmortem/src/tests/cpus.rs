@@ -1,10 +1,11 @@
 //! Reports of a kernel with two CPUs.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::machine::{CPU, Machine, dies, frame};
-use crate::{Cause, Other};
+use crate::{Cause, Other, PerCpu, Postmortem};
 
 #[test]
 fn another_cpu_stands_still_while_it_is_looked_at() {
@@ -73,6 +74,42 @@ fn a_name_that_cannot_be_written_ends_no_list() {
         .expect("a string takes everything");
     let incomplete = "task half (text incomplete: its Display failed): sleeps\n";
     assert!(out.contains(incomplete), "{out}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_leaves_out_no_other() {
+    let with_cpus = |cpus| -> &'static Postmortem {
+        let (machine, _) = Machine::new(cpus, false);
+        let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 3]));
+        let postmortem = Postmortem::new(machine, per_cpu).with_traces(|_, _| Err(fmt::Error));
+        Box::leak(Box::new(postmortem))
+    };
+    let postmortem = with_cpus(3);
+    postmortem.know_cpu();
+    let held = postmortem.hold().expect("nobody holds the others");
+    let hangs = frame(7);
+    let finds = Cause::Hang(1, frame(7).registers());
+    let stopped = postmortem.side(1);
+    let pointer = std::ptr::from_ref(&hangs).cast_mut().cast();
+    stopped.stopped.store(pointer, Ordering::Release);
+    let now = postmortem.rendezvous.held.load(Ordering::Relaxed);
+    stopped.waits_for.store(now, Ordering::Release);
+    let cause = std::ptr::from_ref(&finds).cast_mut().cast();
+    postmortem.side(2).failed.store(cause, Ordering::Release);
+    let mut out = String::new();
+    assert!(postmortem.write_others(&mut out, &held).is_err());
+    for head in [
+        "cpu 1, task other, stopped at ",
+        "cpu 2, task 2, failed too: ",
+    ] {
+        assert!(out.contains(head), "{out}");
+    }
+    out.clear();
+    let postmortem = with_cpus(1);
+    postmortem.know_cpu();
+    let written = postmortem.write_tasks(&mut out, frame(7).registers());
+    assert!(written.is_err());
+    assert_eq!(out.matches("\ntask ").count(), 2, "{out}");
 }
 
 /// Runs this on CPU 1.
