@@ -154,10 +154,11 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     }
 
     /// Whether a return address is in an outermost function: kernels prepare stacks of new tasks that return to such a
-    /// function's first instruction. Such a frame is listed, in doubt, although there is no call.
+    /// function's first instruction. Such a frame is listed, in doubt, although there is no call. The address itself is looked up:
+    /// the byte before it may belong to another function, because there is no call that ends there.
     #[inline(never)]
     fn has_no_caller<R: RegisterSet>(&self, return_address: u64, found: &mut Found) -> bool {
-        let outcome = self.source.look_up(call_at::<R>(return_address), found);
+        let outcome = self.source.look_up(R::place(return_address), found);
         outcome.is_ok() && found.rules.is_outermost()
     }
 

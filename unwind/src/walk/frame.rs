@@ -6,7 +6,7 @@ use crate::verdict::How;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameKind {
-    /// The next instruction to run: the innermost frame, or one that was interrupted.
+    /// The next instruction to run: the innermost frame, one that was interrupted, or one that was made up to return to, without a call.
     Exact,
     /// The instruction after a call.
     ReturnAddress,

@@ -89,11 +89,18 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         if skips {
             self.note(self.count, How::SFrame, End::LeftStack(sp));
         }
+        // Without a call, execution has not been in that function: it would begin at the address, which has the name and the row.
+        let exact = call == Call::None;
         self.cursor = Cursor {
+            exact,
             fp_known: caller.fp_known,
             ..Cursor::called(self.registers(&caller), How::SFrame)
         };
-        self.is_lean = !R::FOLLOWS_ALL && !user;
+        self.is_lean = !R::FOLLOWS_ALL && !user && !exact;
+        if exact {
+            // Before the doubt whether the row is proven: this is certain.
+            self.note(self.count, How::SFrame, End::NoCall(R::place(caller.pc)));
+        }
         // Put there afterwards, because a value of two origins takes 64 bytes of stack more where only one of them exists.
         if R::FOLLOWS_ALL
             && let Some((all, only_at_calls)) = restored

@@ -14,9 +14,10 @@ use crate::{Code, Doubt, End, How, RegisterSet, Stacks, Unwinder, aarch64, x86_6
 mod tail_calls;
 mod unknown;
 
-/// Entry at 0x1000; functions of 24 bytes of locals at 0x2000, 0x2100, and so on to 0x2b00. x86-64.
+/// Entries at 0x1000 and 0x1800; functions of 24 bytes of locals at 0x2000, 0x2100, and so on to 0x2b00. x86-64.
 fn amd64() -> Vec<u8> {
-    let mut functions = vec![(0x1000, 0x100, 0, 0, 1, super::OUTERMOST)];
+    let mut functions =
+        Vec::from([0x1000, 0x1800].map(|start| (start, 0x100, 0, 0, 1, super::OUTERMOST)));
     let starts = (0x2000..0x2c00).step_by(0x100);
     functions.extend(starts.map(|start| (start, 0x40, 0, 0, 1, &[0x00, 0x03, 0x20][..])));
     // One without rows.
@@ -24,9 +25,10 @@ fn amd64() -> Vec<u8> {
     table(Abi::Amd64, &functions)
 }
 
-/// Entry at 0x1000; leaves at 0x2000, 0x2100, and so on. AArch64.
+/// Entries at 0x1000 and 0x1800; leaves at 0x2000, 0x2100, and so on. AArch64.
 fn arm() -> Vec<u8> {
-    let mut functions = vec![(0x1000, 0x100, 0, 0, 1, super::OUTERMOST)];
+    let mut functions =
+        Vec::from([0x1000, 0x1800].map(|start| (start, 0x100, 0, 0, 1, super::OUTERMOST)));
     let starts = (0x2000..0x2c00).step_by(0x100);
     functions.extend(starts.map(|start| (start, 0x40, 0, 0, 1, &[0x00, 0x03, 0x00][..])));
     table(Abi::AArch64Little, &functions)
@@ -224,8 +226,32 @@ fn a_word_that_no_call_left_is_not_followed() {
 fn a_made_up_return_address_to_the_outermost_function_is_listed_in_doubt() {
     let text = text(&[]);
     let code = [Code::new(&text, 0x1000)];
-    let walked = one_call(&code, 0x2100, 0x1001);
-    is_in_doubt(&walked, &[0x2100, 0x1001], End::NoCall(0x1001));
+    // Its first instruction, also where another function ends right before, and one inside of it.
+    for address in [0x1800, 0x1801] {
+        let walked = one_call(&code, 0x2100, address);
+        is_in_doubt(&walked, &[0x2100, address], End::NoCall(address));
+        let frame = format!("   1: {address:#018x} p\n");
+        assert!(walked.report.contains(&frame), "{}", walked.report);
+    }
+}
+
+/// The byte before an address that no call precedes belongs to the function that is placed before, by chance.
+#[test]
+fn a_made_up_return_address_right_after_the_outermost_function_is_not_of_it() {
+    let text = text(&[]);
+    let code = [Code::new(&text, 0x1000)];
+    let walked = one_call(&code, 0x2100, 0x1100);
+    assert_eq!(walked.pcs(), [0x2100]);
+    assert_eq!(walked.end, End::NoCall(0x1100));
+
+    // The same in the link register.
+    let registers = aarch64::Registers::new(0x2100, 0x10080, 0, 0x1100);
+    let walked = walk(&arm(), &code, registers, &[]);
+    assert_eq!(walked.pcs(), [0x2100]);
+    assert_eq!(walked.end, End::NoCall(0x1100));
+    let registers = aarch64::Registers::new(0x2100, 0x10100, 0, 0x1800);
+    let walked = walk(&arm(), &code, registers, &[]);
+    is_in_doubt(&walked, &[0x2100, 0x1800], End::NoCall(0x1800));
 }
 
 #[test]
