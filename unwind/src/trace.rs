@@ -12,7 +12,7 @@ use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
-use crate::walk::{Frame, Frames};
+use crate::walk::{Frame, FrameKind, Frames};
 
 /// A part of a trace, in the order in which a report has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,9 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
         Self { frames, ends: None }
     }
 
-    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Frames that were
-    /// interrupted, or not found by table, are never left out. To know how many frames there are, it walks to the end once it
-    /// has shown the first ones.
+    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Of a recursion, it shows a few
+    /// of the first frames, and the last ones. Frames that were interrupted, or not found by table, are never left out. To know how
+    /// many frames there are, it walks to the end once it has shown the first ones, and to the end of each recursion.
     #[must_use]
     pub const fn ends(mut self, first: u32, last: u32) -> Self {
         self.ends = Some((first, last));
@@ -98,11 +98,12 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         ends: Option<(u32, u32)>,
         listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
     ) -> Result<End, fmt::Error> {
-        let begin = self.found();
-        let mut number = begin;
+        let mut number = self.found();
         // Those from `number` on, up to this one, are left out.
         let mut resume = None;
         let mut left_out: u32 = 0;
+        let mut shown: u32 = 0;
+        let mut recursion = Recursion::default();
         // Where the last frame is looked up.
         let mut told = None;
         loop {
@@ -114,11 +115,16 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
                 pass(listener, Event::TailCall { reached, called })?;
             }
-            if MAY_COUNT
-                && let Some((first, last)) = ends
-                && number == begin.saturating_add(first)
-            {
-                resume = self.count_ahead().checked_sub(last);
+            if MAY_COUNT && let Some((first, last)) = ends {
+                let repeated = recursion.add(frame);
+                // What is being left out was counted already.
+                if resume.is_none_or(|resume| number >= resume) {
+                    if shown == first {
+                        resume = self.count_ahead().checked_sub(last);
+                    } else if let Some(period) = repeated {
+                        resume = self.count_recursion(recursion, period);
+                    }
+                }
             }
             if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
                 left_out = left_out.wrapping_add(1);
@@ -134,6 +140,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
             pass(listener, Event::Frame(number, frame))?;
             told = Some(frame.lookup_pc());
             number = number.wrapping_add(1);
+            shown = shown.wrapping_add(1);
         }
         if left_out != 0 {
             pass(listener, Event::LeftOut(left_out))?;
@@ -164,6 +171,61 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         let mut ahead = self.clone();
         while ahead.next_any().is_some() {}
         ahead.found()
+    }
+
+    /// Counts the frames that continue a recursion, by a separate walk. Returns the number of the first one to show again: the last ones,
+    /// as many as are repeated; `None` if there are few to leave out. Not inlined, as [`Self::count_ahead`].
+    #[inline(never)]
+    fn count_recursion(&self, mut recursion: Recursion, period: u32) -> Option<u32> {
+        let mut ahead = self.clone();
+        let begin = self.found();
+        let mut end = begin;
+        while let Some(frame) = &ahead.next_any()
+            && recursion.add(frame).is_some_and(|found| found <= period)
+        {
+            end = ahead.found();
+        }
+        let resume = end.checked_sub(period)?;
+        (resume.saturating_sub(begin) >= LEAST).then_some(resume)
+    }
+}
+
+/// The largest number of frames that a recursion repeats, if its middle is left out: of functions that call each other in a circle.
+const PERIOD: usize = 4;
+/// How often frames are repeated before those that follow are left out.
+const REPEATED: u32 = 3;
+/// The smallest number of frames to leave out of a recursion.
+const LEAST: u32 = 8;
+
+/// Finds out whether frames are a recursion: the same return addresses again and again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recursion {
+    /// Return addresses of the last frames, the last one first; 0 for other frames.
+    last: [u64; PERIOD],
+    /// For each number of frames, from 1: how many of the last frames were each like the one so many frames before.
+    alike: [u32; PERIOD],
+}
+
+impl Recursion {
+    /// Adds the next frame. Returns the smallest number of frames that have been repeated often, with this frame as the last one.
+    fn add<R>(&mut self, frame: &Frame<R>) -> Option<u32> {
+        let pc = match (frame.how, frame.kind) {
+            (How::SFrame, FrameKind::ReturnAddress) => frame.pc,
+            _ => 0,
+        };
+        let mut found = None;
+        for ((period, before), alike) in (1_u32..).zip(self.last).zip(&mut self.alike) {
+            *alike = match pc != 0 && pc == before {
+                true => alike.saturating_add(1),
+                false => 0,
+            };
+            if *alike >= period.saturating_mul(REPEATED) {
+                found = found.or(Some(period));
+            }
+        }
+        let [first, second, third, _] = self.last;
+        self.last = [pc, first, second, third];
+        found
     }
 }
 

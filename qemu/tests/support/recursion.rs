@@ -9,7 +9,7 @@ const DESCEND: &str = "kernel::scenario::overflow::descend";
 #[track_caller]
 pub fn expect_ends(report: &Report) {
     let (at, left_out) = &report.words[0];
-    assert_eq!(*at, 256, "in:\n{}", report.text);
+    assert!((4..10).contains(at), "in:\n{}", report.text);
     let left_out: usize = left_out
         .strip_suffix(" frames left out")
         .and_then(|count| count.parse().ok())

@@ -2,6 +2,9 @@
 
 extern crate std;
 
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::String;
 use std::vec::Vec;
 
 use super::{TEXT, Words, X86_64, amd64};
@@ -74,4 +77,83 @@ end of backtrace: complete, 12 frames
 end of backtrace: complete, 12 frames
 "
     );
+}
+
+/// Frames of 32 bytes each, with these return addresses, below the outermost function's.
+fn shown(returns: &[u64], ends: (u32, u32)) -> Vec<String> {
+    let end = 0x10000 + (returns.len() as u64 + 1) * 32;
+    let slots = (0x10018..).step_by(32);
+    let words: Vec<_> = slots.zip(returns.iter().copied().chain([0x1005])).collect();
+    let words = Words::new(&words);
+    let read = |address| words.0.get(&address).copied();
+    let table = amd64();
+    let ranges = [Range::new(0x10000, end)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0));
+    let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
+    let frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+    let mut text = String::new();
+    let report = crate::report::Backtrace::new(frames, None).ends(ends.0, ends.1);
+    report.write(&mut text).expect("a string takes everything");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// One line of a frame or of frames that are left out.
+fn line(number: u64, pc: u64) -> String {
+    let letter = if number == 0 { 'p' } else { 'r' };
+    format!("{number:4}: {pc:#018x} {letter}")
+}
+
+#[test]
+fn a_recursion_is_shown_by_its_first_and_last_frames() {
+    // A function that calls itself: four frames, and the last one.
+    let lines = shown(&[0x3010; 1000], (256, 32));
+    let mut expected: Vec<_> = (0..5).map(|number| line(number, 0x3010)).collect();
+    expected.pop();
+    let first = expected.len();
+    let left_out = lines.iter().position(|line| line.contains("left out"));
+    assert_eq!(left_out, Some(first), "{lines:?}");
+    assert_eq!(lines[..first], expected);
+    let rest = [
+        "   ----- 996 frames left out -----".to_owned(),
+        line(1000, 0x3010),
+        line(1001, 0x1005),
+    ];
+    assert_eq!(lines[first..first + 3], rest);
+    assert!(lines[first + 3].ends_with("1002 frames"), "{lines:?}");
+
+    // Functions that call each other, in circles of other sizes; the last ones of the circle are shown.
+    for circle in [
+        &[0x3010, 0x3011][..],
+        &[0x3010, 0x3011, 0x3012],
+        &[0x3010, 0x3011, 0x3012, 0x3013],
+    ] {
+        let returns: Vec<_> = circle.iter().copied().cycle().take(1200).collect();
+        let lines = shown(&returns, (256, 32));
+        assert!(lines.len() <= 5 * circle.len() + 4, "{lines:?}");
+        let [.., last, _, _] = &lines[..] else {
+            panic!("{lines:?}")
+        };
+        assert_eq!(*last, line(1200, circle[circle.len() - 1]));
+    }
+}
+
+#[test]
+fn after_a_recursion_other_frames_are_shown() {
+    // Frames that differ, a recursion, frames that differ, and a short recursion.
+    let others = |start: u64| (0..15).map(move |number| start + number);
+    let mut returns: Vec<u64> = others(0x3021).collect();
+    returns.extend([0x3010; 500]);
+    returns.extend(others(0x3021));
+    returns.extend([0x3010; 8]);
+    let lines = shown(&returns, (256, 32));
+    let left_out: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("left out"))
+        .collect();
+    assert_eq!(left_out.len(), 1, "{lines:?}");
+    assert_eq!(lines.len(), 1 + 15 + 4 + 15 + 8 + 3, "{lines:?}");
+    // Both: what is left out by its number, behind a recursion.
+    let lines = shown(&returns, (20, 2));
+    let left_out = lines.iter().filter(|line| line.contains("left out"));
+    assert_eq!(left_out.count(), 2, "{lines:?}");
 }
