@@ -10,6 +10,7 @@ mod higher;
 mod reports;
 mod size;
 mod smaller;
+mod unmapped;
 mod user;
 
 use build::{CLANG, CROSS_CLANG, CROSS_GCC, GCC};
@@ -35,6 +36,7 @@ use size::code_and_stack_are_as_large_as_is_said;
 use smaller::{
     a_report_on_a_stack_of_its_own_takes_little_of_others, the_host_names_the_smallest_report,
 };
+use unmapped::a_report_names_tables_that_are_not_mapped;
 use user::{
     a_fault_of_a_user_program_is_the_programs, a_panic_in_a_call_of_a_user_program_ends_there,
 };
@@ -95,4 +97,5 @@ macro_rules! each_on_x86_64 {
 each_on_x86_64! {
     a_kernel_in_the_upper_half_is_reported,
     stacks_in_the_upper_half_need_not_be_told,
+    a_report_names_tables_that_are_not_mapped,
 }

@@ -155,6 +155,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, 
                 let _ = out.write_str("\n");
             }
             let stacks = start(out, what, own);
+            let _ = linked::write_unmapped(out, &stacks);
             let read = |address| stacks.read(address);
             let (image, regions) = linked::image(&stacks);
             let mut report = Report {

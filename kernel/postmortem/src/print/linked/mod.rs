@@ -5,6 +5,9 @@ mod exidx;
 #[cfg(not(target_arch = "arm"))]
 mod sframe;
 
+use core::fmt::{self, Write};
+
+use unwind::Range;
 use unwind::symbols::SymbolTable;
 
 #[cfg(target_arch = "arm")]
@@ -41,4 +44,31 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
         image.build_id = symbols.build_id();
     }
     (image, regions)
+}
+
+/// Writes which tables of the image are not mapped, and what to map, if there are such tables. A kernel that maps its own sections one by
+/// one does not know those that the link has added between them.
+#[inline(never)]
+pub(super) fn write_unmapped(out: &mut dyn Write, stacks: &Stacks) -> fmt::Result {
+    // The first section is code, of which a kernel may have unmapped what it does not need any more.
+    let [_, tables @ .., names] = &tables::symbols();
+    let is_missing = |&&[start, end]: &&[u64; 2]| {
+        start < end && !stacks.cannot_tell() && !stacks.are_memory(start, end)
+    };
+    let ranges = tables.iter().chain([names]).filter(is_missing);
+    let all = ranges.fold(None, |all: Option<Range>, &[start, end]| {
+        let all = all.unwrap_or(Range::new(start, end));
+        Some(Range::new(all.start.min(start), all.end.max(end)))
+    });
+    let Some(Range { start, end }) = all else {
+        return Ok(());
+    };
+    let what = match tables.iter().any(|it| is_missing(&it)) {
+        true => "tables",
+        false => "names",
+    };
+    writeln!(
+        out,
+        "the {what} at {start:#018x} are not mapped: map from {start:#018x} to {end:#018x}"
+    )
 }
