@@ -129,9 +129,10 @@ pub struct Cli {
     /// Writes where the time went to this file: a flame graph (.svg), all samples in the order of time with files and lines
     /// (.speedscope.json, for <https://www.speedscope.app>), or a line for each call stack with its count (.folded). The boot is recorded; then the machine does the same again, is stopped at one of so many
     /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
-    /// same file. What is not complete has the root `[incomplete]`. One boot. QEMU records no machine of several CPUs: that is stopped while it
-    /// runs, in proportion to time, and twice gives two files
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump", "machine"])]
+    /// same file. What is not complete has the root `[incomplete]`, or `[undeclared stack]` if every caller up to the outermost function was
+    /// found on a stack that the image does not declare. One boot. A machine of several CPUs, which QEMU does not record, and one of a QEMU
+    /// command of your own are stopped while they run, in proportion to time, and twice gives two files
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump"])]
     pub profile: Option<PathBuf>,
 
     /// Samples that a profile has of a second of the machine's own time, which is 62.5 million instructions; of several CPUs at most so

@@ -32,8 +32,19 @@ pub struct Stack {
     pub level: Level,
     /// Where to look up each frame, the innermost first. Only that, if the code is no kernel's.
     pub frames: Vec<u64>,
-    /// Whether these are all, vouched for as in a report.
-    pub is_complete: bool,
+    /// Whether these are all.
+    pub base: Base,
+}
+
+/// What is known of the outermost frame of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Base {
+    /// There is no other caller, vouched for as in a report.
+    Complete,
+    /// The frame is the outermost function's, and nothing is in doubt, except that the image declares no stack that begins there.
+    Undeclared,
+    /// There may be other callers, or frames are in doubt.
+    Incomplete,
 }
 
 impl Callers {
@@ -99,12 +110,12 @@ impl Callers {
         let mut stack = Stack {
             level: state.level,
             frames: vec![state.pc],
-            is_complete: false,
+            base: Base::Incomplete,
         };
         if state.level == Level::Kernel && self.is_code(state.pc) {
             let memory = Memory::new(stopped, cpu);
             let ranges = self.image.ranges(cpu, state.sp);
-            let (frames, end) = match state.registers {
+            let (frames, base) = match state.registers {
                 Registers::X86(registers) => self.walk(&memory, &ranges, registers),
                 Registers::Arm(registers) => self.walk(&memory, &ranges, registers),
                 Registers::Arm32(registers) => self.walk(&memory, &ranges, registers),
@@ -112,8 +123,10 @@ impl Callers {
             stack.frames = frames;
             let begins =
                 stack.frames.len() == 1 && self.image.rows().say_that_has_no_caller(state.pc);
-            let is_whole = begins || end.is_some_and(|end| end.is_complete());
-            stack.is_complete = is_whole && self.is_linked(&stack.frames, stopped, cpu);
+            let base = if begins { Base::Complete } else { base };
+            if base != Base::Incomplete && self.is_linked(&stack.frames, stopped, cpu) {
+                stack.base = base;
+            }
         }
         Ok(stack)
     }
@@ -123,7 +136,7 @@ impl Callers {
         memory: &Memory<'_>,
         ranges: &[Range],
         registers: R,
-    ) -> (Vec<u64>, Option<End>) {
+    ) -> (Vec<u64>, Base) {
         let code = self.image.ranges_of_code();
         let function_at = |pc| self.image.function_at(pc);
         let rows = self.image.rows();
@@ -131,6 +144,11 @@ impl Callers {
         let stacks = Stacks::new(ranges, |address| memory.word_of::<R>(address));
         let mut frames = frames(&unwinder, registers, stacks);
         let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();
-        (found, frames.end())
+        let base = match (frames.end(), frames.doubt()) {
+            (Some(End::Complete), _) => Base::Complete,
+            (Some(End::NotAtBase(_)), None) if self.image.stacks.is_empty() => Base::Undeclared,
+            _ => Base::Incomplete,
+        };
+        (found, base)
     }
 }

@@ -34,7 +34,7 @@ use crate::dump::{Keeper, say_kept};
 use crate::held::Held;
 use crate::machine::{Source, Stopped, Witness};
 pub use asked::Asked;
-pub use callers::{Callers, Stack};
+pub use callers::{Base, Callers, Stack};
 use program::Known;
 
 /// Says where the CPUs of a machine are that runs this image.

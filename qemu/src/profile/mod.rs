@@ -25,7 +25,7 @@ use anyhow::{Context, Result, bail};
 use crate::decode::Symbolizer;
 use crate::hardware::Board;
 use crate::held::Held;
-use crate::machine::{Boot, INSTRUCTIONS, Observer, Recorded, Recording, Replay};
+use crate::machine::{Boot, Given, INSTRUCTIONS, Observer, Recorded, Recording, Replay};
 use crate::outside::Callers;
 use crate::words::{Progress, say};
 use file::Form;
@@ -58,7 +58,8 @@ enum Way {
 }
 
 impl Recorder {
-    /// One that makes this file, if somebody asks for it, of so many samples a second.
+    /// One that makes this file, if somebody asks for it, of so many samples a second. A machine that boots by a `given` command has
+    /// disks and devices that need not do the same again, so it is not recorded.
     ///
     /// # Errors
     /// When there can be none.
@@ -67,13 +68,14 @@ impl Recorder {
         rate: u64,
         board: Board,
         cpus: u32,
+        given: Option<&Given>,
     ) -> Result<Option<Self>> {
         let Some(file) = file else {
             return Ok(None);
         };
         let form = Form::of(file)?;
         let way = match board.fixed_cpus().unwrap_or(cpus) {
-            1 => Way::Record(INSTRUCTIONS / rate, Recording::new()?),
+            1 if given.is_none() => Way::Record(INSTRUCTIONS / rate, Recording::new()?),
             _ => Way::Stop(Box::new(Stops::new(rate))),
         };
         Ok(Some(Self {
@@ -135,7 +137,11 @@ impl Recorder {
             Way::Stop(stops) => {
                 let seen = stops.take();
                 let rate = seen.rate();
-                let mut of = format!("of {} CPUs, {rate} looks a second", seen.cpus);
+                let cpus = match seen.cpus {
+                    1 => "1 CPU".to_owned(),
+                    count => format!("{count} CPUs"),
+                };
+                let mut of = format!("of {cpus}, {rate} looks a second");
                 if seen.missed > 0 {
                     of += &format!(", {} looks missing", seen.missed);
                 }

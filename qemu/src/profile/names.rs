@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::samples::Samples;
 use crate::decode::Symbolizer;
-use crate::outside::{Callers, Stack};
+use crate::outside::{Base, Callers, Stack};
 use crate::stub::Level;
 
 /// The root of what is not complete.
 const INCOMPLETE: &str = "[incomplete]";
+/// The root of what is complete if the outermost function's stack begins where its frame ends.
+const UNDECLARED: &str = "[undeclared stack]";
 
 /// Code that runs, or that waits for what it has called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,8 +88,10 @@ struct Names<'a> {
 impl Names<'_> {
     fn frames(&mut self, stack: &Stack) -> Vec<Frame> {
         let mut frames = Vec::new();
-        if !stack.is_complete {
-            frames.push(Frame::without_place(INCOMPLETE));
+        match stack.base {
+            Base::Complete => {}
+            Base::Undeclared => frames.push(Frame::without_place(UNDECLARED)),
+            Base::Incomplete => frames.push(Frame::without_place(INCOMPLETE)),
         }
         match stack.level {
             Level::Kernel => {}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::outside::{Callers, Stack};
+use crate::outside::{Base, Callers, Stack};
 
 /// Samples of a machine.
 #[derive(Debug)]
@@ -40,17 +40,21 @@ impl Samples {
     /// What there is, in words, with what is to be said of each sample.
     pub(super) fn summary(&self, what: &str, callers: &Callers) -> String {
         let all = self.order.len();
-        let incomplete = self.stacks.iter().filter(|(stack, _)| !stack.is_complete);
-        let incomplete: BTreeSet<usize> = incomplete.map(|(_, number)| *number).collect();
-        let incomplete = self
-            .order
-            .iter()
-            .filter(|it| incomplete.contains(it))
-            .count();
-        let complete = all - incomplete;
+        let count = |base| {
+            let stacks = self.stacks.iter().filter(|(stack, _)| stack.base == base);
+            let numbers: BTreeSet<usize> = stacks.map(|(_, number)| *number).collect();
+            self.order.iter().filter(|it| numbers.contains(it)).count()
+        };
+        let complete = count(Base::Complete);
         let mut text = format!("{all} samples, {what}, {complete} complete");
-        if incomplete > 0 {
-            text += &format!(", {incomplete} incomplete");
+        for (base, words) in [
+            (Base::Undeclared, "on undeclared stacks"),
+            (Base::Incomplete, "incomplete"),
+        ] {
+            let count = count(base);
+            if count > 0 {
+                text += &format!(", {count} {words}");
+            }
         }
         if let Some(doubt) = callers.doubt() {
             text += &format!(", {doubt}");

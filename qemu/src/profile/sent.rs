@@ -12,7 +12,7 @@ use super::samples::Samples;
 use crate::decode::Symbolizer;
 use crate::lines::{checked, ended, expect_of, marked, unpacked};
 use crate::machine::INSTRUCTIONS;
-use crate::outside::{Callers, Stack};
+use crate::outside::{Base, Callers, Stack};
 use crate::status::{Failure, Status};
 use crate::stub::Level;
 use crate::words::say;
@@ -62,7 +62,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     let (mut cpus, mut complete) = (BTreeSet::new(), 0);
     for (cpu, stack) in sent.stacks {
         cpus.insert(cpu);
-        complete += usize::from(stack.is_complete);
+        complete += usize::from(stack.base == Base::Complete);
         samples.add(stack, &callers);
     }
     let all = samples.order.len();
@@ -177,16 +177,16 @@ impl Sent {
 }
 
 fn stack(what: &str, packed: &str) -> Result<Stack> {
-    let (level, is_complete) = match what {
-        "complete" => (Level::Kernel, true),
-        "incomplete" => (Level::Kernel, false),
-        "user" => (Level::User, false),
+    let (level, base) = match what {
+        "complete" => (Level::Kernel, Base::Complete),
+        "incomplete" => (Level::Kernel, Base::Incomplete),
+        "user" => (Level::User, Base::Incomplete),
         _ => bail!("no such stack"),
     };
     Ok(Stack {
         level,
         frames: unpacked(packed)?,
-        is_complete,
+        base,
     })
 }
 

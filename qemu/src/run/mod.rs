@@ -83,8 +83,14 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         _ => emulator(processor, &workspace::target_folder_for(image)?)?,
     };
     let command_line = cli.scenarios.join(" ");
-    let recorder = Recorder::asked_for(cli.profile.as_deref(), cli.profile_rate, board, cli.cpus)
-        .map_err(Failure::usage)?;
+    let recorder = Recorder::asked_for(
+        cli.profile.as_deref(),
+        cli.profile_rate,
+        board,
+        cli.cpus,
+        given.as_ref(),
+    )
+    .map_err(Failure::usage)?;
     let mut out = Output::take()?;
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
@@ -128,6 +134,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             cli.profile_rate,
             board,
             cli.cpus.max(only.cpus),
+            None,
         ),
         _ if cli.profile.is_some() => Err(anyhow!("a profile is of one boot")),
         _ => Ok(None),
