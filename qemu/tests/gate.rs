@@ -47,6 +47,7 @@ mod symbols;
 mod tasks;
 mod timer;
 mod trap_code;
+mod undeclared;
 mod usage;
 mod user;
 mod verdicts;

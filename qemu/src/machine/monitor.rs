@@ -133,6 +133,21 @@ impl Monitor {
         Ok(said.as_str().unwrap_or_default().to_owned())
     }
 
+    /// The same of several lines, whose answers are waited for together.
+    pub(super) fn type_in_all(&self, lines: &[String], cpu: usize) -> Result<Vec<String>> {
+        const COMMAND: &str = "human-monitor-command";
+        let send = |line| {
+            let arguments = json!({ "command-line": line, "cpu-index": cpu });
+            self.send(COMMAND, &arguments)
+        };
+        let asked = lines.iter().map(send).collect::<Result<Vec<_>>>()?;
+        let said = asked.into_iter().map(|id| {
+            let said = self.answer(id, COMMAND, self.limit)?;
+            Ok(said.as_str().unwrap_or_default().to_owned())
+        });
+        said.collect()
+    }
+
     /// Has QEMU write the memory of a machine that stands still to a file of this name, compressed.
     pub(super) fn dump(&self, path: &str) -> Result<()> {
         let arguments = json!({

@@ -1,6 +1,6 @@
 //! A machine that was stopped, and is looked at from outside.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -61,7 +61,20 @@ pub struct Stopped<'m> {
     memory: &'m mut HashSet<u64>,
     /// The CPU that the stub reads for.
     cpu: Option<usize>,
+    /// The CPU and the address of the last piece that was asked for.
+    last: Option<(usize, u64)>,
+    /// How many pieces were read together the last time.
+    together: u64,
+    /// Pieces that were read before they are asked for.
+    ahead: HashMap<(usize, u64), Box<Piece>>,
 }
+
+/// Bytes that are read at once.
+type Piece = [u8; PIECE as usize];
+
+/// The most pieces that are read together. If pieces are asked for one after the other, each read has twice as many as the read before: most
+/// stacks are short, and in a long one the answers of QEMU's take longer than the bytes.
+const TOGETHER: u64 = 256;
 
 impl<'m> Stopped<'m> {
     /// Stops the machine.
@@ -92,6 +105,9 @@ impl<'m> Stopped<'m> {
             reader,
             memory,
             cpu: None,
+            last: None,
+            together: 1,
+            ahead: HashMap::new(),
         })
     }
 
@@ -127,17 +143,49 @@ impl<'m> Stopped<'m> {
         self.monitor.dump(name)
     }
 
-    /// Whether the page with this physical address is memory. What is, stays so.
-    fn is_memory(&mut self, cpu: usize, page: u64) -> bool {
-        if self.memory.contains(&page) {
-            return true;
+    /// Reads those of these pieces that are mapped as memory, as this CPU's page tables have them. Pages that are known to be memory stay so.
+    fn read(&mut self, cpu: usize, starts: &[u64]) -> Result<()> {
+        let pages: BTreeSet<u64> = starts.iter().map(|start| start & !(PAGE - 1)).collect();
+        let lines: Vec<_> = pages.iter().map(|at| format!("gva2gpa {at:#x}")).collect();
+        let said = self.monitor.type_in_all(&lines, cpu)?;
+        let physical = said.iter().map(|said| {
+            let digits = said.trim().strip_prefix("gpa: 0x")?;
+            u64::from_str_radix(digits, 16).ok()
+        });
+        let mapped = pages.into_iter().zip(physical);
+        let mapped: HashMap<u64, u64> = mapped.filter_map(|(at, of)| Some((at, of?))).collect();
+        let unknown = mapped.values().filter(|page| !self.memory.contains(page));
+        let unknown: Vec<u64> = unknown.copied().collect();
+        let lines: Vec<_> = unknown
+            .iter()
+            .map(|at| format!("gpa2hva {at:#x}"))
+            .collect();
+        let hosts = self.monitor.type_in_all(&lines, cpu)?;
+        for (page, host) in unknown.into_iter().zip(hosts) {
+            if host.starts_with("Host virtual address") {
+                self.memory.insert(page);
+            }
         }
-        let host = self.monitor.type_in(&format!("gpa2hva {page:#x}"), cpu);
-        let is_memory = host.is_ok_and(|host| host.starts_with("Host virtual address"));
-        if is_memory {
-            self.memory.insert(page);
+        let is_memory = |start: &&u64| {
+            let physical = mapped.get(&(**start & !(PAGE - 1)));
+            physical.is_some_and(|page| self.memory.contains(page))
+        };
+        let starts: Vec<u64> = starts.iter().filter(is_memory).copied().collect();
+        if starts.is_empty() {
+            return Ok(());
         }
-        is_memory
+        self.choose(cpu)?;
+        let questions: Vec<_> = starts
+            .iter()
+            .map(|at| format!("m{at:x},{PIECE:x}"))
+            .collect();
+        let questions: Vec<_> = questions.iter().map(String::as_str).collect();
+        for (start, digits) in starts.into_iter().zip(self.stub.ask_all(&questions)?) {
+            if let Ok(piece) = bytes(&digits).into_boxed_slice().try_into() {
+                self.ahead.insert((cpu, start), piece);
+            }
+        }
+        Ok(())
     }
 
     fn choose(&mut self, cpu: usize) -> Result<()> {
@@ -175,17 +223,18 @@ impl Source for Stopped<'_> {
         Stopped::state(self, cpu)
     }
 
-    fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+    fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<Piece>> {
         let start = address & !(PIECE - 1);
-        let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
-        let physical = physical.ok()?;
-        let physical = physical.trim().strip_prefix("gpa: ")?;
-        let physical = u64::from_str_radix(physical.strip_prefix("0x")?, 16).ok()?;
-        if !self.is_memory(cpu, physical & !(PAGE - 1)) {
-            return None;
+        let before = self.last.replace((cpu, start));
+        if !self.ahead.contains_key(&(cpu, start)) {
+            let follows = before == Some((cpu, start.wrapping_sub(PIECE)));
+            self.together = match follows {
+                true => TOGETHER.min(self.together * 2),
+                false => 1,
+            };
+            let starts = (0..self.together).map_while(|number| start.checked_add(number * PIECE));
+            self.read(cpu, &starts.collect::<Vec<_>>()).ok()?;
         }
-        self.choose(cpu).ok()?;
-        let digits = self.stub.ask(&format!("m{start:x},{PIECE:x}")).ok()?;
-        bytes(&digits).into_boxed_slice().try_into().ok()
+        self.ahead.remove(&(cpu, start))
     }
 }

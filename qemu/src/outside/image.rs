@@ -10,6 +10,7 @@ use unwind::sframe::Damage;
 use unwind::{Code, CodeReader, FunctionAt, Range, RegisterSet, SavedRegister, Unwinder};
 
 use super::compared::{InMemory, bytes, in_memory, is_build};
+use super::data::Data;
 use super::memory::Memory;
 use super::tables::{Rows, Tables};
 use crate::decode::MOVED;
@@ -28,6 +29,8 @@ pub(super) struct Image {
     pub(super) code: Vec<(Vec<u8>, u64)>,
     /// What its reports take for its code, if its linker script says that.
     declared: Option<Range>,
+    /// Its data, as it was linked.
+    data: Data,
     /// Its functions, as it was linked: where there are no rows, their code is read.
     functions: Symbols,
     /// All stacks, if they are declared.
@@ -66,6 +69,7 @@ impl Image {
             code: code.with_context(|| format!("image {shown}"))?,
             declared: declared_code(&file),
             unreadable: unreadable.map(ToString::to_string),
+            data: Data::of(&file),
             functions: Symbols::of(&file),
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
@@ -197,6 +201,12 @@ impl Image {
             InMemory::Changed(start) => rows.of_changed(start),
             InMemory::Another => rows.of_another(),
         }
+    }
+
+    /// Where the data ends that this stack pointer is in: for a stack, its end. `None`: it is not in the image's data.
+    pub(super) fn end_of_data(&self, sp: u64) -> Option<u64> {
+        let end = self.data.end(sp.wrapping_sub(self.moved_by))?;
+        Some(end.wrapping_add(self.moved_by))
     }
 
     /// The function with code there, from its first instruction on. No piece of one that is only jumped to.

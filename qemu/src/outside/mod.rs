@@ -13,6 +13,7 @@ mod asked;
 mod begin;
 mod callers;
 mod compared;
+mod data;
 mod image;
 mod memory;
 mod moved;
