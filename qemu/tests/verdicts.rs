@@ -153,14 +153,14 @@ fn boot(arch: Arch, way: &Way) -> Ran {
                 } else {
                     writeln!(monitor, "gdbserver unix:stub,server=on,wait=off")
                         .expect("QEMU listens");
-                    // It writes that when the stub is there.
+                    // QEMU writes this line after it has started the stub.
                     let mut said = Vec::new();
                     while !said.ends_with(b"Waiting for gdb connection on device") {
                         let mut byte = [0];
                         monitor.read_exact(&mut byte).expect("QEMU starts a stub");
                         said.extend(byte);
                     }
-                    // What gdb sends for `kill`.
+                    // gdb sends this packet for `kill`.
                     let mut stub = connected(&folder.path().join("stub"));
                     stub.write_all(b"$k#6b").expect("QEMU listens");
                 }
@@ -171,7 +171,7 @@ fn boot(arch: Arch, way: &Way) -> Ran {
     }
 }
 
-/// A connection with a socket of QEMU's.
+/// Connects to a socket of QEMU's.
 fn connected(path: &Path) -> UnixStream {
     UnixStream::connect(path).expect("QEMU listens")
 }

@@ -75,7 +75,7 @@ impl Report {
         cause: Option<&Cause<'_>>,
     ) -> fmt::Result {
         let written = cause.map_or(held.cpu(), |cause| cause.cpu(held));
-        // What cannot be written of one CPU leaves out no other.
+        // An error at one CPU must not leave out the others.
         let mut all = Ok(());
         if let Some(Cause::Hang(_, registers)) = cause
             && written != held.cpu()

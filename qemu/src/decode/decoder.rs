@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((summary.lines, summary.frames), (3, 1));
     }
 
-    /// A report of a kernel that does not tell its build is not of the image because one before it was.
+    /// The build id of an earlier report proves nothing about a report without a build id.
     #[test]
     fn a_report_without_a_build_id_has_not_that_of_the_one_before() {
         let symbolizer = symbolizer();
@@ -242,8 +242,7 @@ mod tests {
         ];
         let moved_first = frame(0, "rust_eh_personality", 0x1000);
         let decoded = |log: &str| {
-            let decoder = Decoder::new(&symbolizer, Style::plain(), Vec::new());
-            let mut decoder = decoder;
+            let mut decoder = Decoder::new(&symbolizer, Style::plain(), Vec::new());
             decoder.add(log.as_bytes()).expect("memory takes it");
             decoder.finish().expect("memory takes it").foreign
         };

@@ -30,7 +30,7 @@ pub enum Line<'l> {
         /// The address.
         address: u64,
     },
-    /// The build id of the image that a report is of, in hex; empty if the report says that it is not known.
+    /// The build id of the image that a report is of, in hex. Empty if the report contains `no build id`.
     Build(&'l str),
     /// A name, offset and size in Linux's style.
     Named(Named<'l>),
@@ -86,7 +86,7 @@ static EXACT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bRIP\b|\bPC is at\b|
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:0x([0-9a-fA-F]{1,16})|([0-9a-fA-F]{8}|[0-9a-fA-F]{16}))$"));
 
-/// The build id that a line of a report has; empty if it says that there is none.
+/// Returns the build id in a line of a report. Empty if the line contains `no build id`.
 pub(crate) fn build(line: &str) -> Option<&str> {
     let found = BUILD.captures(line)?;
     let id = found.name("id").or(found.name("one"));

@@ -15,9 +15,9 @@ pub struct Moved {
     told: u64,
     /// As this report has shown: another one may be of another boot.
     by: u64,
-    /// The number of the last frame.
+    /// Number of the last frame.
     number: Option<u32>,
-    /// A frame of this list has shown the distance: it is that of all of them.
+    /// A frame of this list has shown the distance, which is the same for all frames of the list.
     is_shown: bool,
 }
 
@@ -52,7 +52,7 @@ impl Moved {
     }
 
     /// Learns from a frame that the device has named: of a function that is only once in the image. `is_of_image`: its build id is the image's.
-    /// Otherwise the first such frame of a list decides, and one at another distance contradicts the image.
+    /// Otherwise only the first such frame of a list sets the distance, and a frame at another distance contradicts the image.
     pub fn learn(&mut self, frame: &Frame<'_>, symbolizer: &Symbolizer, is_of_image: bool) {
         let number = frame.number.trim_start().parse().ok();
         let is_next = number > self.number;

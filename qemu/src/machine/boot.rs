@@ -77,7 +77,7 @@ pub struct Booted {
     pub verdict: Verdict,
     /// All that was written to the serial line.
     pub serial: Vec<u8>,
-    /// There is a report about a failure in it, as text or as log frames.
+    /// The serial line contains a report about a failure, as text or as log frames.
     pub has_report: bool,
     /// Where its CPUs were, each time that it was asked.
     pub asked: Vec<String>,
@@ -237,9 +237,9 @@ impl<'a> Boot<'a> {
     }
 }
 
-/// Whether an image has written a report about a failure. Log frames that cannot be decoded are taken as they are.
+/// Returns whether the image's output contains a report about a failure. If log frames cannot be decoded, only the text is searched.
 fn has_report(serial: &[u8], image: &Path) -> bool {
-    // No text has the bytes around frames.
+    // Zero bytes surround frames, and text contains none.
     let text = serial.contains(&0).then(|| frames::text(serial, image));
     has_failure(&text.and_then(Result::ok).unwrap_or_default()) || has_failure(serial)
 }

@@ -26,7 +26,8 @@ pub struct Evidence {
     pub ending: Option<Ending>,
     /// QEMU's process. `None` if the host does not tell it.
     pub process: Option<u32>,
-    /// Somebody can type at a monitor of that process, and start a stub for a debugger there: by its arguments, also if a script has added them.
+    /// QEMU's process has a monitor in addition to the runner's own, which can start a stub for a debugger later. Read from the arguments of that
+    /// process, because a script can add arguments.
     pub has_monitor: bool,
 }
 
@@ -82,10 +83,10 @@ pub(super) fn writer(stream: &UnixStream) -> Option<u32> {
     })
 }
 
-/// What the runner's own monitor is connected with.
+/// Value of `-mon` for the runner's own monitor.
 pub(super) const OWN_MONITOR: &str = "chardev=monitor,mode=control";
 
-/// Whether these arguments of QEMU's have a monitor besides the runner's own, or may have one.
+/// Returns whether QEMU with these arguments has a monitor in addition to the runner's own, or may have one.
 pub(super) fn have_monitor<'w>(arguments: impl IntoIterator<Item = &'w str>) -> bool {
     let mut before = "";
     arguments.into_iter().any(|argument| {
@@ -98,7 +99,7 @@ pub(super) fn have_monitor<'w>(arguments: impl IntoIterator<Item = &'w str>) -> 
         match option {
             "-monitor" => argument != "none",
             "-mon" => argument != OWN_MONITOR,
-            // The last one is a file with any options.
+            // The file of `-readconfig` can contain any option.
             "-qmp" | "-qmp-pretty" | "-readconfig" => true,
             "-serial" | "-parallel" | "-debugcon" => argument.starts_with("mon:"),
             _ => false,
@@ -106,7 +107,7 @@ pub(super) fn have_monitor<'w>(arguments: impl IntoIterator<Item = &'w str>) -> 
     })
 }
 
-/// The same of the arguments of a process. It may have one if they cannot be read.
+/// Returns whether the QEMU of this process has a monitor in addition to the runner's own. `true` if the arguments cannot be read.
 #[cfg(target_os = "linux")]
 pub(super) fn has_monitor(process: u32) -> bool {
     let arguments = std::fs::read(format!("/proc/{process}/cmdline"));
@@ -116,7 +117,7 @@ pub(super) fn has_monitor(process: u32) -> bool {
     })
 }
 
-/// Other hosts do not tell it.
+/// Returns `false`: other hosts do not provide the arguments of a process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn has_monitor(_: u32) -> bool {
     false
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_monitor_is_one_that_somebody_can_type_at() {
+    fn arguments_with_a_monitor_are_found() {
         let have = |words: &str| have_monitor(words.split(' '));
         for words in [
             "q -monitor unix:m,server=on",

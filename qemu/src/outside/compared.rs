@@ -17,11 +17,12 @@ pub(super) enum InMemory {
     Named,
     /// The code in memory is the code that was linked, by the checksums in the image's tables.
     Same,
-    /// The same of all code that could be read. That from this address on could not.
+    /// All code that could be read is the code that was linked. Other code could not be read.
     Partly {
-        /// The first address.
+        /// The first address of code that could not be read.
         unread: u64,
-        /// It is most of the code, or code that the kernel's own reports compare. Other code is that of its start.
+        /// The list names that address: most of the code could not be read, or code that the kernel's own reports compare. Other code that
+        /// cannot be read is used only while a kernel starts.
         is_told: bool,
         /// The image's build id is there.
         is_named: bool,
@@ -36,8 +37,8 @@ pub(super) enum InMemory {
 pub(super) type Part = (Vec<u8>, u64);
 
 /// Compares an image's code and build id with memory as this CPU sees it. `verify` compares code with the checksums in the image's tables, if
-/// it has any, and returns whether there are some. `declared` is what a kernel's reports take for its code; without it they take all code with
-/// checksums.
+/// it has any, and returns whether there are some. `declared` is the range of code that the kernel's own reports compare. Without it, they
+/// compare all code with checksums.
 pub(super) fn in_memory(
     (code, build): (&[Part], Option<&Part>),
     declared: Option<Range>,
@@ -59,7 +60,7 @@ pub(super) fn in_memory(
         None => has_checksums(part),
     };
     let (mut is_same, mut changed) = (false, None);
-    // The first address of all code that cannot be read, and of what a kernel's own reports compare of it.
+    // The first address of all unreadable code, and of the unreadable code that the kernel's own reports compare.
     let (mut unread, mut missing) = (None, None);
     let (mut equal, mut all, mut without) = (0, 0, 0);
     for part in code {
@@ -170,9 +171,9 @@ mod tests {
         in_memory((&code, Some(&build)), declared, verify, &mut pages, 0)
     }
 
-    /// As a kernel does: by what it declares, or else by the checksums.
+    /// A kernel's own report uses the declared range, or else the checksums.
     #[test]
-    fn a_small_part_that_was_not_compared_is_told() {
+    fn a_small_part_that_was_not_compared_is_named() {
         let pages = [(TEXT, 1), (BUILD, 2)];
         let is_told = |declared| match compared_with(declared, &pages) {
             InMemory::Partly {

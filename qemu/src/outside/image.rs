@@ -27,7 +27,7 @@ pub(super) struct Image {
     tables: Tables,
     /// The bytes of each section of code, and their address.
     pub(super) code: Vec<(Vec<u8>, u64)>,
-    /// What its reports take for its code, if its linker script says that.
+    /// Range of code that the kernel's own reports compare, if the linker script declares it.
     declared: Option<Range>,
     /// Its data, as it was linked.
     data: Data,
@@ -306,7 +306,7 @@ impl Image {
     }
 }
 
-/// What lies between the symbols by which `kernel/postmortem` knows its code.
+/// Returns the range between the symbols that `kernel/postmortem` uses for the code.
 fn declared_code(file: &File<'_>) -> Option<Range> {
     let address = |name| {
         let symbol = file.symbols().find(|one| one.name() == Ok(name));

@@ -26,8 +26,8 @@ static IS_REPORT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether the serial line contains a report about a failure, with which a kernel ends. A report counts as one unless its first line begins as
-/// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words. So
-/// does what fails inside of a report.
+/// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words. A line
+/// about a failure inside of a report counts as a failure unless it is about such a report.
 #[must_use]
 pub fn has_failure(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);

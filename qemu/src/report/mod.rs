@@ -45,7 +45,7 @@ impl Begin {
     }
 }
 
-/// How a line begins that says that the report itself failed.
+/// Begin of a line about a failure inside of a report.
 const FAILED_TO_REPORT: &str = "during the report: ";
 
 /// Whether a line says that the report itself failed.

@@ -11,7 +11,7 @@ use crate::support::built::image;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
 
-/// A frame with a text of its own, in the words of this image.
+/// Returns a frame that contains `text`, encoded by the table of this image.
 fn frame(image: &Path, text: &str) -> Vec<u8> {
     let data = fs::read(image).expect("the image is there");
     let file = object::File::parse(&*data).expect("a sound image");
@@ -27,7 +27,7 @@ fn frame(image: &Path, text: &str) -> Vec<u8> {
     [&[0], &*rzcobs::encode(&message), &[0]].concat()
 }
 
-/// QEMU's exit status after it is the same as after success.
+/// QEMU's exit status is 0 after both texts.
 #[gate]
 fn a_panic_in_a_frame_is_no_success() {
     let words_of = image(kernel(Arch::Aarch64));

@@ -25,7 +25,7 @@ pub enum Way {
     Debugged(&'static str),
     /// QEMU boots, and is closed by a command of its monitor for people.
     Closed(&'static str),
-    /// A kernel that hangs is booted by a script; at QEMU's monitor for people somebody starts a stub for gdb, and kills the machine there.
+    /// A kernel that hangs is booted by a script. A command at QEMU's monitor for people starts a stub for gdb, and the stub gets `kill`.
     StubStarted,
     /// QEMU boots with a window, which is closed.
     WindowClosed,

@@ -212,7 +212,7 @@ fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks 
     stacks
 }
 
-/// A text whose line is ended even if its `Display` fails.
+/// A text whose `Display` may fail. The error is dropped, so that what follows the text is written.
 struct Whole<'a>(&'a dyn Display);
 
 impl Display for Whole<'_> {
