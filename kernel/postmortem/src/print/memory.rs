@@ -111,7 +111,8 @@ impl Stacks {
         self.tables.is_err()
     }
 
-    /// Whether each page of a range is memory.
+    /// Whether each page of a range is memory. Not inlined, because each caller would have a copy of the search in page tables.
+    #[inline(never)]
     pub(super) fn are_memory(&self, start: u64, end: u64) -> bool {
         let mut pages = (start & !0xfff..end).step_by(0x1000);
         pages.all(|page| self.is_memory(page))

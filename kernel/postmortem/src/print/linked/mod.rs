@@ -50,23 +50,25 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
 /// one does not know those that the link has added between them.
 #[inline(never)]
 pub(super) fn write_unmapped(out: &mut dyn Write, stacks: &Stacks) -> fmt::Result {
-    // The first section is code, of which a kernel may have unmapped what it does not need any more.
-    let [_, tables @ .., names] = &tables::symbols();
-    let is_missing = |&&[start, end]: &&[u64; 2]| {
-        start < end && !stacks.cannot_tell() && !stacks.are_memory(start, end)
-    };
-    let ranges = tables.iter().chain([names]).filter(is_missing);
-    let all = ranges.fold(None, |all: Option<Range>, &[start, end]| {
-        let all = all.unwrap_or(Range::new(start, end));
-        Some(Range::new(all.start.min(start), all.end.max(end)))
-    });
-    let Some(Range { start, end }) = all else {
+    if stacks.cannot_tell() {
         return Ok(());
-    };
-    let what = match tables.iter().any(|it| is_missing(&it)) {
-        true => "tables",
-        false => "names",
-    };
+    }
+    // The first section is code, of which a kernel may have unmapped what it does not need any more; the last one has the names.
+    let [_, sections @ ..] = tables::symbols();
+    let mut what = "names";
+    let mut all = Range::new(u64::MAX, 0);
+    for (left, [start, end]) in (0..sections.len()).rev().zip(sections) {
+        if start < end && !stacks.are_memory(start, end) {
+            if left > 0 {
+                what = "tables";
+            }
+            all = Range::new(all.start.min(start), all.end.max(end));
+        }
+    }
+    let Range { start, end } = all;
+    if end == 0 {
+        return Ok(());
+    }
     writeln!(
         out,
         "the {what} at {start:#018x} are not mapped: map from {start:#018x} to {end:#018x}"
