@@ -208,11 +208,17 @@ struct Recursion {
 
 impl Recursion {
     /// Adds the next frame. Returns the smallest number of frames that have been repeated often, with this frame as the last one.
+    #[inline(always)]
     fn add<R>(&mut self, frame: &Frame<R>) -> Option<u32> {
-        let pc = match (frame.how, frame.kind) {
+        self.add_pc(match (frame.how, frame.kind) {
             (How::SFrame, FrameKind::ReturnAddress) => frame.pc,
             _ => 0,
-        };
+        })
+    }
+
+    /// The same of a return address. Not inlined, so that there is one copy for all walks.
+    #[inline(never)]
+    fn add_pc(&mut self, pc: u64) -> Option<u32> {
         let mut found = None;
         for ((period, before), alike) in (1_u32..).zip(self.last).zip(&mut self.alike) {
             *alike = match pc != 0 && pc == before {
