@@ -56,9 +56,10 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
         Self { frames, ends: None }
     }
 
-    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Of a recursion, it shows a few
-    /// of the first frames, and the last ones. Frames that were interrupted, or not found by table, are never left out. To know how
-    /// many frames there are, it walks to the end once it has shown the first ones, and to the end of each recursion.
+    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Of a recursion of more than
+    /// 260 frames, it shows a few of the first ones, and the last ones. Frames that were interrupted, or not found by table, are never
+    /// left out. To know how many frames there are, it walks to the end once it has shown the first ones, and to the end of each
+    /// recursion.
     #[must_use]
     pub const fn ends(mut self, first: u32, last: u32) -> Self {
         self.ends = Some((first, last));
@@ -104,6 +105,8 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         let mut left_out: u32 = 0;
         let mut shown: u32 = 0;
         let mut recursion = Recursion::default();
+        // How far the last recursion was counted.
+        let mut counted: u32 = 0;
         // Where the last frame is looked up.
         let mut told = None;
         loop {
@@ -121,8 +124,12 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
                 if resume.is_none_or(|resume| number >= resume) {
                     if shown == first {
                         resume = self.count_ahead().checked_sub(last);
-                    } else if let Some(period) = repeated {
-                        resume = self.count_recursion(recursion, period);
+                    } else if let Some(period) = repeated
+                        && number >= counted
+                    {
+                        counted = self.count_recursion(recursion, period);
+                        let last = counted.saturating_sub(period);
+                        resume = (last.saturating_sub(number) >= LEAST).then_some(last);
                     }
                 }
             }
@@ -173,20 +180,18 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         ahead.found()
     }
 
-    /// Counts the frames that continue a recursion, by a separate walk. Returns the number of the first one to show again: the last ones,
-    /// as many as are repeated; `None` if there are few to leave out. Not inlined, as [`Self::count_ahead`].
+    /// Counts the frames that continue a recursion, by a separate walk. Returns the number of the first one that does not. Not inlined, as
+    /// [`Self::count_ahead`].
     #[inline(never)]
-    fn count_recursion(&self, mut recursion: Recursion, period: u32) -> Option<u32> {
+    fn count_recursion(&self, mut recursion: Recursion, period: u32) -> u32 {
         let mut ahead = self.clone();
-        let begin = self.found();
-        let mut end = begin;
+        let mut end = self.found();
         while let Some(frame) = &ahead.next_any()
             && recursion.add(frame).is_some_and(|found| found <= period)
         {
             end = ahead.found();
         }
-        let resume = end.checked_sub(period)?;
-        (resume.saturating_sub(begin) >= LEAST).then_some(resume)
+        end
     }
 }
 
@@ -194,8 +199,8 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
 const PERIOD: usize = 4;
 /// How often frames are repeated before those that follow are left out.
 const REPEATED: u32 = 3;
-/// The smallest number of frames to leave out of a recursion.
-const LEAST: u32 = 8;
+/// The smallest number of frames to leave out of a recursion. Shorter ones are whole, to be compared with a debugger's list.
+const LEAST: u32 = 256;
 
 /// Finds out whether frames are a recursion: the same return addresses again and again.
 #[derive(Clone, Copy, Debug, Default)]
