@@ -1,6 +1,7 @@
 //! Several CPUs: all are started, and one that reports stops and traces the others, on both architectures, in debug and
 //! release.
 
+mod ended;
 mod started;
 
 use std::io::Write;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use object::{Architecture, Object, ObjectSection, ObjectSegment};
 use unwind::sframe::format::{CHECKSUM_SIZE, CODE_CHECKSUM_SIZE, CODE_MAGIC, LINKED_SIZE};
 
-use super::symbols::{address, pointer, scenario};
+use super::symbols::{address, function, pointer};
 
 /// Writes a copy of `image` to `folder`, with the bytes of a section changed by `damage`.
 pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> PathBuf {
@@ -29,7 +29,7 @@ pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
     let mut bytes = std::fs::read(image).expect("the image can be read");
     let (at, jump) = {
         let file = object::File::parse(&*bytes).expect("the image is ELF");
-        let (from, to) = (pointer(&file, from), scenario(&file, to));
+        let (from, to) = (pointer(&file, from), function(&file, to));
         let text = file.section_by_name(".text").expect("there is code");
         let (offset, _) = text.file_range().expect("code is in the file");
         let distance = to.wrapping_sub(from) as i64 as i32;
@@ -106,7 +106,7 @@ pub fn overwritten(image: &Path, folder: &Path, symbol: &str, by: &[u8]) -> Path
 fn offset(file: &object::File<'_>, name: &str) -> usize {
     let address = match name.strip_prefix('*') {
         Some(name) => pointer(file, name),
-        None if name.contains("::") => scenario(file, name),
+        None if name.contains("::") => function(file, name),
         None => address(file, name),
     };
     let at = file.segments().find_map(|segment| {

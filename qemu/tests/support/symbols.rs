@@ -1,4 +1,4 @@
-//! Names of an image that `kernel/src/symbols.rs` promises, and functions of scenarios.
+//! Names of an image that `kernel/src/symbols.rs` promises, and its functions.
 
 use std::path::Path;
 
@@ -44,9 +44,9 @@ pub fn array(file: &File<'_>, name: &str) -> Array {
     }
 }
 
-/// The address of the function of a scenario with this path.
+/// The address of the Rust function with this path.
 #[track_caller]
-pub fn scenario(file: &File<'_>, path: &str) -> u64 {
+pub fn function(file: &File<'_>, path: &str) -> u64 {
     let mut symbols = file.symbols();
     let found = symbols.find(|symbol| {
         let name = symbol.name().unwrap_or_default();
