@@ -75,20 +75,31 @@ fn a_report_that_fails_is_shown() {
     }
 }
 
-/// On the small stacks of exceptions there is room for all of it, and the QR code.
+/// On the small stacks of exceptions there is room for all of it, and the QR code. A code has a list of a few lines as a whole, and of a long
+/// list its beginning.
 #[gate]
 fn a_stack_that_is_full_has_its_report_on_the_screen() {
+    let whole = (" frames left out\n", " frames\n");
+    let cut = (
+        " r kernel::scenario::deep::descend",
+        "... more is on the screen\n",
+    );
     for arch in Arch::ALL {
-        let mut machine = Machine::boot(kernel(arch), "stack-overflow", &[]);
-        machine.report();
-        machine.type_in("p");
-        let code = machine.page("for a phone").qr();
-        assert!(code.starts_with("fault on cpu 0 at 0xffff"), "{code}");
-        assert!(code.ends_with("... more is on the screen\n"), "{code}");
-        machine.type_in("q");
-        let ran = machine.end();
-        assert_eq!(ran.status, 101, "{}", ran.text());
-        assert!(!ran.text().contains("during the report"), "{}", ran.text());
+        for (scenario, begin, (has, end)) in [
+            ("stack-overflow", "fault on cpu 0 at 0xffff", whole),
+            ("deep", "panicked at ", cut),
+        ] {
+            let mut machine = Machine::boot(kernel(arch), scenario, &[]);
+            machine.report();
+            machine.type_in("p");
+            let code = machine.page("for a phone").qr();
+            assert!(code.starts_with(begin), "{code}");
+            assert!(code.contains(has) && code.ends_with(end), "{code}");
+            machine.type_in("q");
+            let ran = machine.end();
+            assert_eq!(ran.status, 101, "{}", ran.text());
+            assert!(!ran.text().contains("during the report"), "{}", ran.text());
+        }
     }
 }
 
