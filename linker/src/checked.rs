@@ -19,7 +19,7 @@ use crate::cfi::landing::landing_pads;
 use crate::function::Function;
 use crate::image::Image;
 use crate::loaders;
-use crate::mapping::{Kind, Mapping};
+use crate::mapping::{Kind, Mapping, kind_of};
 
 /// Sections of data whose words that look like addresses of code are none that the program jumps to.
 const NO_ADDRESSES: [&str; 8] = [
@@ -128,6 +128,7 @@ fn program<'data>(
     Program {
         sections,
         modes: modes(file),
+        marked: marked_data(file),
         functions: functions.collect(),
         symbols: symbols.into(),
         declared: declared.into(),
@@ -162,6 +163,24 @@ fn modes(file: &object::File<'_>) -> Vec<(u64, Mode)> {
         .iter()
         .map(|(at, kind)| (*at, mode(*kind)))
         .collect()
+}
+
+/// The ranges that symbols mark as data among instructions (AArch64).
+fn marked_data(file: &object::File<'_>) -> Vec<(u64, u64)> {
+    if file.architecture() != Architecture::Aarch64 {
+        return Vec::new();
+    }
+    let letter =
+        |one: object::Symbol<'_, '_>| Some((one.address(), kind_of(one.name().ok()?)? == "d"));
+    let ends = file.sections();
+    let ends = ends.map(|one| (one.address().saturating_add(one.size()), false));
+    let locals = file.symbols().filter(|symbol| symbol.is_local());
+    let mut marks: Vec<(u64, bool)> = locals.filter_map(letter).chain(ends).collect();
+    // Of several at one address that of code counts.
+    marks.sort_unstable();
+    marks.dedup_by_key(|(at, _)| *at);
+    let pairs = marks.windows(2).filter(|pair| pair[0].1);
+    pairs.map(|pair| (pair[0].0, pair[1].0)).collect()
 }
 
 /// The loaded sections with bytes, ascending.

@@ -66,6 +66,10 @@ impl Architecture for AArch64 {
         Some(decode(word, at).unwrap_or_else(|| Instruction::unlisted(4)))
     }
 
+    fn literal(&self, program: &Program<'_>, at: u64) -> Option<(u64, u64)> {
+        memory::literal_bytes(word(program, at)?, at)
+    }
+
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
         named::named(program, instructions)
     }

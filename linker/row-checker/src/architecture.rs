@@ -65,6 +65,11 @@ pub trait Architecture: Sync {
     /// The instruction at an address. `None`: there is none.
     fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction>;
 
+    /// The bytes at a constant distance from the instruction at an address that it loads: from one address to another.
+    fn literal(&self, _: &Program<'_>, _: u64) -> Option<(u64, u64)> {
+        None
+    }
+
     /// The addresses of code and data that instructions name, which are ascending: those of one function that may name an address.
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named>;
 

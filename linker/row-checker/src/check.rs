@@ -5,6 +5,7 @@ use unwind::sframe::{Row, Rule};
 use crate::architecture::Architecture;
 use crate::claims::Claims;
 use crate::derive::{Derived, derive, is_called};
+use crate::graph::Constant;
 use crate::instruction::Flow;
 use crate::program::{Function, Program};
 use crate::row::{self, Unproven};
@@ -20,7 +21,7 @@ pub struct Verdict {
     pub length: u8,
     /// What of its row does not follow from the code, and why. None: the row is proven.
     pub unproven: Vec<(row::Part, Reason)>,
-    /// It is padding that no way leads to.
+    /// It is padding or a constant that no way leads to.
     pub is_padding: bool,
 }
 
@@ -141,7 +142,7 @@ fn pass(
                 at: node.at,
                 length: node.length,
                 unproven: vec![(row::Part::Entry, reason)],
-                is_padding: node.is_padding,
+                is_padding: node.is_padding || node.constant != Constant::No,
             }
         };
         match verdict {

@@ -5,6 +5,7 @@
 
 mod breaks;
 mod called;
+mod constants;
 mod entries;
 mod hold;
 mod pointers;
@@ -43,6 +44,7 @@ pub struct Claims<'a> {
     /// Instructions that run in another mode: they are decoded wrongly.
     other_mode: FxHashSet<u32>,
     pub(crate) jumps: Jumps,
+    constants: Vec<constants::Candidate>,
     /// For each call: it comes back.
     pub(crate) returns: Vec<bool>,
     /// For each instruction: a way leads there.
@@ -84,6 +86,8 @@ impl<'a> Claims<'a> {
         graph.add_landing_pads(program);
         let extents = Extents::of(program, &graph);
         let jumps = Jumps::find(program, architecture, &mut graph, &extents);
+        // Jump tables are found without them: they may be code.
+        let constants = constants::Candidate::find(program, architecture, &mut graph);
         let count = graph.nodes.len();
         let is_trap_return = |node: &Node| node.flow == Flow::TrapReturn;
         let is_hosted = program.is_hosted && !graph.nodes.iter().any(is_trap_return);
@@ -95,6 +99,7 @@ impl<'a> Claims<'a> {
             is_hosted,
             other_mode: FxHashSet::default(),
             jumps,
+            constants,
             returns: vec![true; count],
             is_reached: vec![false; count],
             is_entered: FxHashSet::default(),

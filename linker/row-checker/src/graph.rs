@@ -1,5 +1,6 @@
 //! All instructions of an image, and where control goes from each.
 
+mod constants;
 mod ends;
 mod extents;
 mod predecessors;
@@ -12,6 +13,7 @@ use crate::architecture::{Architecture, Convention};
 use crate::instruction::{Effect, Flow, Instruction, Operand, Size};
 use crate::program::{Program, Section};
 
+pub use constants::Constant;
 pub use extents::Extents;
 pub use predecessors::Predecessors;
 
@@ -33,6 +35,8 @@ pub struct Node {
     pub may_name: bool,
     /// It is padding.
     pub is_padding: bool,
+    /// Whether it is a constant, and no instruction.
+    pub constant: Constant,
     /// It is a branch that is not taken if the values compared last are equal.
     pub is_not_equal: bool,
     /// The number of the instruction behind it, or [`OUT`].
@@ -199,6 +203,7 @@ impl Graph {
                 is_conditional: instruction.is_conditional,
                 may_name: instruction.may_name,
                 is_padding: instruction.is_padding,
+                constant: Constant::No,
                 is_not_equal: instruction.is_not_equal,
                 next: graph.at(at + u64::from(instruction.length)).unwrap_or(OUT),
                 target: graph
@@ -259,7 +264,13 @@ impl Graph {
                 each(node.next, Edge::AfterCall)
             }
             // A handler may resume after it, unless data is there.
-            Flow::Trap if !at_end && node.next != OUT => each(node.next, Edge::Resumed),
+            Flow::Trap
+                if !at_end
+                    && node.next != OUT
+                    && self.node(node.next).constant != Constant::Loaded =>
+            {
+                each(node.next, Edge::Resumed)
+            }
             _ => {}
         }
         if node.is_conditional {

@@ -111,6 +111,8 @@ pub struct Program<'data> {
     pub sections: Vec<Section<'data>>,
     /// Where code of another kind begins: ascending. Empty: all code is of the usual kind.
     pub modes: Vec<(u64, Mode)>,
+    /// Ranges of code that symbols mark as data among instructions, where [`Program::modes`] is empty: ascending.
+    pub marked: Vec<(u64, u64)>,
     /// Code with rows: ascending, without overlaps.
     pub functions: Vec<Function<'data>>,
     /// The addresses of symbols that mark functions, and where those end: ascending. A symbol without a size ends where it starts.

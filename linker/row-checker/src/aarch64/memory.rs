@@ -221,6 +221,20 @@ fn literal(word: Word) -> Option<Changes> {
     }
 }
 
+/// Returns the bytes beside the code that an instruction loads: from one address to another.
+pub(super) fn literal_bytes(word: Word, at: u64) -> Option<(u64, u64)> {
+    if !word.is(0x3b00_0000, 0x1800_0000) {
+        return None;
+    }
+    let bytes = match (word.bit(26), word.bits(30, 2)) {
+        (_, 3) => return None,
+        (false, 2) => 4,
+        (_, size) => 4 << size,
+    };
+    let from = at.wrapping_add_signed(i64::from(word.signed(5, 19)) * 4);
+    Some((from, from.wrapping_add(bytes)))
+}
+
 /// Returns the effects of a load from an authenticated address.
 fn authenticated(word: Word) -> Option<Changes> {
     if word.bit(26) || word.bits(30, 2) != 3 {

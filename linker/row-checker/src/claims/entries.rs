@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use unwind::sframe::Row;
 
 use super::Claims;
-use crate::graph::{Edge, Node};
+use crate::graph::{Constant, Edge, Node};
 use crate::instruction::Flow;
 use crate::program::Function;
 use crate::row::{self, Place};
@@ -21,7 +21,8 @@ impl Claims<'_> {
             self.is_entered.clear();
             let entered = Entered::of(self);
             self.enter_all(&entered);
-            if !self.enter_gaps() {
+            let is_new = self.enter_gaps();
+            if !self.find_constants() && !is_new {
                 return;
             }
         }
@@ -243,7 +244,9 @@ impl Claims<'_> {
         let extents = std::mem::take(&mut self.extents.all);
         for (extent, all) in &extents {
             let is_open = |number: &u32| {
-                self.is_reached[*number as usize] || self.graph.node(*number).is_padding
+                let node = self.graph.node(*number);
+                let is_code = node.constant == Constant::No;
+                self.is_reached[*number as usize] || node.is_padding || !is_code
             };
             if extent.start == extent.end || all.iter().all(is_open) {
                 continue;
@@ -254,10 +257,8 @@ impl Claims<'_> {
                 .map(|jump| (*jump, Edge::Table));
             let open: Vec<(u32, Edge)> = open.collect();
             // An address that is computed may be that of any instruction there.
-            let is_lost = |number: &&u32| {
-                let node = self.graph.node(**number);
-                !self.is_reached[**number as usize] && !node.is_padding && node.flow != Flow::Trap
-            };
+            let is_lost =
+                |number: &&u32| !is_open(number) && self.graph.node(**number).flow != Flow::Trap;
             let lost: Vec<u32> = all.iter().filter(is_lost).copied().collect();
             for &(jump, edge) in &open {
                 for &number in &lost {
@@ -268,8 +269,9 @@ impl Claims<'_> {
             let mut is_in_gap = false;
             for &number in all {
                 let node = *self.graph.node(number);
-                if self.is_reached[number as usize] {
-                    before = Some(number);
+                let is_reached = self.is_reached[number as usize];
+                if is_reached || node.constant != Constant::No {
+                    before = is_reached.then_some(number).or(before);
                     is_in_gap = false;
                     continue;
                 }

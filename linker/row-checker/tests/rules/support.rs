@@ -184,6 +184,7 @@ fn verdicts(
         taken: addresses(&sections, set.word(), is_thumb),
         sections,
         modes: modes(&file, set),
+        marked: marked(&file, set),
         functions: functions.collect(),
         symbols: symbols.into(),
         declared: declared.into(),
@@ -269,6 +270,25 @@ fn modes(file: &object::File<'_>, set: Set) -> Vec<(u64, Mode)> {
     let mut modes: Vec<_> = marks.collect();
     modes.sort_unstable_by_key(|(at, _)| *at);
     modes
+}
+
+/// Returns the ranges that mapping symbols mark as data.
+fn marked(file: &object::File<'_>, set: Set) -> Vec<(u64, u64)> {
+    if set != Set::A64 {
+        return Vec::new();
+    }
+    let marks = file
+        .symbols()
+        .filter(|symbol| symbol.name().is_ok_and(|name| name.starts_with('$')))
+        .map(|symbol| (symbol.address(), symbol.name().unwrap().starts_with("$d")));
+    let ends = file
+        .sections()
+        .map(|one| (one.address() + one.size(), false));
+    let mut all: Vec<_> = marks.chain(ends).collect();
+    all.sort_unstable();
+    all.dedup_by_key(|(at, _)| *at);
+    let pairs = all.windows(2).filter(|pair| pair[0].1);
+    pairs.map(|pair| (pair[0].0, pair[1].0)).collect()
 }
 
 /// Returns the words of data that are addresses of code, and where they are.

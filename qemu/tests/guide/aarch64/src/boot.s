@@ -44,9 +44,6 @@ with_mmu:
     mov x30, xzr
     bl main
     brk #0
-    // The constants of this file, which control would run through into the next function if it came there.
-    .ltorg
-    b .
 
 .section .bss
 .balign 4096
