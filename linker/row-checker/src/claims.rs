@@ -68,8 +68,8 @@ pub struct Claims<'a> {
     pub(crate) pushed: FxHashMap<u32, u32>,
     /// Jumps by a pointer that are taken for calls in the last place, in spite of a table.
     pub(crate) leaving: FxHashSet<u32>,
-    /// A jump that is not followed leads anywhere.
-    pub(crate) is_anywhere: bool,
+    /// What jumps break that are not followed and lead anywhere: a bit for each register, see [`breaks::ALL`].
+    anywhere: u64,
     pub(crate) predecessors: Predecessors,
     /// The state of an entry by a call.
     called: State,
@@ -112,7 +112,7 @@ impl<'a> Claims<'a> {
             astray: FxHashSet::default(),
             pushed: FxHashMap::default(),
             leaving: FxHashSet::default(),
-            is_anywhere: false,
+            anywhere: 0,
             predecessors: Predecessors::default(),
             called: State::called(architecture.convention()),
             entries: Vec::new(),
@@ -173,7 +173,7 @@ impl<'a> Claims<'a> {
     fn forget(&mut self) {
         self.astray.clear();
         self.pushed.clear();
-        self.is_anywhere = false;
+        self.anywhere = 0;
         self.breaks = vec![0; self.graph.nodes.len()];
     }
 

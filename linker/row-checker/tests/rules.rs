@@ -17,6 +17,8 @@ mod encodings_a64;
 mod encodings_arm;
 #[path = "rules/entries.rs"]
 mod entries;
+#[path = "rules/jumps.rs"]
+mod jumps;
 #[path = "rules/kept.rs"]
 mod kept;
 #[path = "rules/meets.rs"]

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use unwind::sframe::Row;
 
-use super::Claims;
+use super::{ALL, Claims};
 use crate::graph::{Constant, Edge, Node};
 use crate::instruction::Flow;
 use crate::program::Function;
@@ -158,10 +158,15 @@ impl Claims<'_> {
         if entered.leads_to_trap_return[number as usize] {
             return unknown(Why::LeadsToTrapReturn);
         }
-        if self.is_anywhere {
+        if self.anywhere == ALL {
             return unknown(Why::AnyJump);
         }
-        State::called(self.convention)
+        let mut state = State::called(self.convention);
+        let lost = Value::Unknown(Cause::new(Why::AnyJump, number));
+        let is_lost = |register: &u8| is_taken && self.anywhere >> register & 1 != 0;
+        let registers = (0..64).filter(is_lost);
+        registers.for_each(|register| state.set(register, lost));
+        state
     }
 
     /// Whether only padding that no function contains lies between an address and the start of a function, as before functions that can be

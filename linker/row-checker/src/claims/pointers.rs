@@ -37,10 +37,10 @@ impl Claims<'_> {
         targets
     }
 
-    /// Finds jumps by a pointer that are taken for calls in the last place in spite of a table, and whether a jump that is not followed leads
-    /// anywhere: its state is not that of an entry, and its function has no table. Returns whether that has changed.
+    /// Finds jumps by a pointer that are taken for calls in the last place in spite of a table, and what jumps that are not followed break:
+    /// without a table in their function they lead anywhere. Returns whether that has changed.
     pub(super) fn find_jumps(&mut self) -> bool {
-        let mut is_anywhere = self.is_anywhere;
+        let mut anywhere = self.anywhere;
         let mut leaving: Vec<u32> = Vec::new();
         for head in self.heads() {
             let number = self.last(head);
@@ -55,13 +55,18 @@ impl Claims<'_> {
                     leaving.push(number);
                 }
             } else if !self.is_linkage(self.graph.node(number).at) {
-                let is_lost = state.kind.is_trap() || self.broken(&state, Way::Jump) == ALL;
-                is_anywhere |= is_lost && self.constant_target(number, &state).is_none();
+                // On another stack, code goes on that waits there.
+                anywhere |= match self.broken(&state, Way::Jump) {
+                    _ if self.constant_target(number, &state).is_some() => 0,
+                    _ if state.kind.is_trap() => ALL,
+                    ALL => ALL,
+                    broken => broken & !self.switched(),
+                };
             }
         }
         leaving.retain(|jump| !self.leaving.contains(jump));
         let is_new = !leaving.is_empty();
         self.leaving.extend(leaving);
-        std::mem::replace(&mut self.is_anywhere, is_anywhere) != is_anywhere || is_new
+        std::mem::replace(&mut self.anywhere, anywhere) != anywhere || is_new
     }
 }

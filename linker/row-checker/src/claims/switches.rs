@@ -3,7 +3,7 @@
 use super::Claims;
 use super::breaks::Way;
 use crate::graph::OUT;
-use crate::instruction::{Flow, Register};
+use crate::instruction::{Effect, Flow, Operand, Register};
 use crate::state::{Kind, State};
 use crate::value::{Cause, Value, Why};
 
@@ -17,6 +17,16 @@ impl Claims<'_> {
     pub(super) fn step(&self, number: u32, state: &mut State) {
         let stack_pointer = self.convention.stack_pointer;
         let before = state.get(stack_pointer);
+        let effects = self.graph.effects(number);
+        let loads = |effect: &Effect| match effect {
+            Effect::Set(to, Operand::Sum(base, _)) => *to == stack_pointer && *base != *to,
+            Effect::Set(to, _) => *to == stack_pointer,
+            _ => false,
+        };
+        let unknown = match effects.iter().any(loads) {
+            true => self.unknown_registers(state),
+            false => 0,
+        };
         self.apply(number, state);
         if !before.is_known() || state.kind != Kind::Called || !self.is_switched(state) {
             return;
@@ -28,15 +38,26 @@ impl Claims<'_> {
         }
         resumed.set(stack_pointer, before);
         resumed.scatter(cause);
-        if self.returns_straight(self.graph.node(number).next, resumed.clone()) {
+        if self.returns_straight(self.graph.node(number).next, resumed.clone(), unknown) {
             *state = resumed;
         } else if self.breaks[number as usize] & self.switched() != 0 {
             state.leave_stack(Cause::new(Why::NotFollowed, number));
         }
     }
 
-    /// Whether code with a state runs without a branch or call to a return that keeps the calling convention.
-    fn returns_straight(&self, mut number: u32, mut state: State) -> bool {
+    /// The registers that callees keep and whose value of the caller a state has nowhere: a bit for each.
+    fn unknown_registers(&self, state: &State) -> u64 {
+        let slots = state.slots.iter().map(|(_, value)| value);
+        let values = state.registers.iter().chain(slots);
+        let known = values.filter_map(|value| match value {
+            Value::Entry(register @ 0..64) => Some(1 << register),
+            _ => None,
+        });
+        self.convention.kept & !known.fold(0, |all, one: u64| all | one)
+    }
+
+    /// Whether code with a state runs without a branch or call to a return that keeps the calling convention, except for some registers.
+    fn returns_straight(&self, mut number: u32, mut state: State, except: u64) -> bool {
         for _ in 0..LONGEST {
             if number == OUT {
                 return false;
@@ -48,7 +69,7 @@ impl Claims<'_> {
             }
             match node.flow {
                 Flow::Next => number = node.next,
-                Flow::Return => return self.broken(&state, Way::Return) == 0,
+                Flow::Return => return self.broken(&state, Way::Return) & !except == 0,
                 _ => return false,
             }
         }
