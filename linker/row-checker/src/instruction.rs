@@ -224,6 +224,8 @@ pub struct IndirectJump {
     pub pointer: Option<(u64, Register)>,
     /// An indexed load is seen right before the jump: it is by a table, and no call in the last place.
     pub is_indexed: bool,
+    /// Its target is a sum, and no word that was loaded.
+    pub is_computed: bool,
     /// It reads one word at a constant address, which no table is: an import.
     pub is_import: bool,
 }

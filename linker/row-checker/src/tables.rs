@@ -219,7 +219,10 @@ impl Jumps {
                 .section(graph.node(number).at)
                 .is_some_and(is_linkage)
             {
-                let heads = heads(program, graph, number);
+                let heads = match jump.is_computed {
+                    true => own(program, graph, number).collect(),
+                    false => heads(program, graph, number),
+                };
                 graph.lead(number, &heads, Edge::Anywhere);
             }
         }
@@ -235,10 +238,15 @@ impl Jumps {
     }
 }
 
+/// The instructions of a jump's function.
+fn own(program: &Program<'_>, graph: &Graph, jump: u32) -> std::ops::Range<u32> {
+    let extent = program.extent(graph.node(jump).at);
+    graph.between(extent.start, extent.end)
+}
+
 /// The instructions of a jump's function to which control comes from other instructions than the one before.
 fn heads(program: &Program<'_>, graph: &Graph, jump: u32) -> BTreeSet<u32> {
-    let extent = program.extent(graph.node(jump).at);
-    let own = graph.between(extent.start, extent.end);
+    let own = own(program, graph, jump);
     let mut heads = BTreeSet::new();
     for number in own.clone() {
         let node = graph.node(number);

@@ -79,7 +79,10 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
             break;
         }
     }
-    unknown
+    IndirectJump {
+        is_computed: search.is_unsure || !search.shifts.is_empty(),
+        ..unknown
+    }
 }
 
 /// Returns whether the instruction loads a general register from a base register and an index.

@@ -49,6 +49,7 @@ fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
         }],
         table: (base == PC).then(|| read.pc()),
         is_indexed: true,
+        is_computed: false,
         is_import: false,
     }
 }
@@ -75,6 +76,7 @@ impl Entry {
             }],
             table: self.table,
             is_indexed: true,
+            is_computed: false,
             is_import: false,
         }
     }
@@ -197,6 +199,7 @@ fn added(
             }],
             table: Some(read.pc()),
             is_indexed: true,
+            is_computed: false,
             is_import: false,
         }),
         found => found,
@@ -279,6 +282,7 @@ fn any(read: &Read) -> IndirectJump {
     };
     IndirectJump {
         forms,
+        is_computed: matches!(read.op, Op::Add { .. }),
         ..IndirectJump::default()
     }
 }

@@ -121,6 +121,7 @@ impl Architecture for X86 {
                 },
                 table: is_fixed.then(|| jump.memory_displacement64()),
                 is_indexed,
+                is_computed: false,
                 is_import: jump.is_ip_rel_memory_operand(),
             };
         }
@@ -133,11 +134,23 @@ impl Architecture for X86 {
                     && one.op0_kind() == OpKind::Register
             })
         };
+        let is_indexed = before.iter().any(loads);
+        let mut instructions = before.iter().filter_map(|at| decode(program, *at));
+        let target = jump.op0_register();
+        let setter = instructions.find(|one| {
+            one.op0_kind() == OpKind::Register && one.op0_register().full_register() == target
+        });
+        let is_sum = setter.is_some_and(|one| match one.mnemonic() {
+            Mnemonic::Add | Mnemonic::Sub => true,
+            Mnemonic::Lea => !one.is_ip_rel_memory_operand(),
+            _ => false,
+        });
         IndirectJump {
             pointer: None,
             forms: FORMS.to_vec(),
             table: None,
-            is_indexed: before.iter().any(loads),
+            is_indexed,
+            is_computed: is_sum && !is_indexed,
             is_import: false,
         }
     }

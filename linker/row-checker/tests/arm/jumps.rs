@@ -39,6 +39,7 @@ fn table(size: u8, signed: bool, scale: u8, base: TableBase, table: Option<u64>)
         table: table.map(|distance| START + distance),
         pointer: None,
         is_indexed: true,
+        is_computed: false,
         is_import: false,
     }
 }

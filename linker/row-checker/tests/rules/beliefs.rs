@@ -118,7 +118,7 @@ fn a_table_of_any_length_is_read() {
 fn a_jump_leads_into_the_middle_of_code_that_nothing_reaches() {
     judge(
         X86,
-        "fn k\n call f\n ret\n end\n fn f\n push %rbx\n lea 1f(%rip), %rax\n lea (%rdi,%rdi), %rdx\n sub %rdx, %rax\n jmp *%rax\n push $1 | sp+16\n push $1 | not sp+24\n\
+        "fn k\n call f\n ret\n end\n fn f\n push %rbx\n lea 1f(%rip), %rax\n lea (%rdi,%rdi), %rdx\n sub %rdx, %rax\n jmp *%rax\n push $1 | not sp+16\n push $1 | not sp+24\n\
          push $1 | not sp+32\n 1: lea (%rsp,%rdi,8), %rsp\n pop %rbx\n ret\n end",
     );
 }
