@@ -60,6 +60,8 @@ pub struct Claims<'a> {
     pub(crate) states: States,
     /// For each instruction: what ways from it break of the calling convention. A bit for each register, see [`breaks::ALL`].
     pub(crate) breaks: Vec<u64>,
+    /// For each instruction: a way out of its function is reached from there.
+    leads_out: Vec<bool>,
     /// Calls that are taken for jumps, and the instructions behind them.
     detours: FxHashMap<u32, u32>,
     /// Calls whose callee goes back elsewhere, by what is seen of it.
@@ -108,6 +110,7 @@ impl<'a> Claims<'a> {
             is_head: vec![false; count],
             states: vec![None; count],
             breaks: vec![0; count],
+            leads_out: Vec::new(),
             detours: FxHashMap::default(),
             astray: FxHashSet::default(),
             pushed: FxHashMap::default(),

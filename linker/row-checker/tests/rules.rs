@@ -27,6 +27,8 @@ mod meets;
 mod notation;
 #[path = "rules/others.rs"]
 mod others;
+#[path = "rules/returned.rs"]
+mod returned;
 #[path = "rules/stores.rs"]
 mod stores;
 #[path = "rules/straight.rs"]

@@ -3,8 +3,12 @@
 use super::Claims;
 use super::entries::Entered;
 use crate::graph::{Edge, OUT};
+use crate::instruction::{Effect, Flow};
 use crate::state::{Kind, State};
-use crate::value::{Cause, Why};
+use crate::value::{Cause, RETURN, Value, Why};
+
+/// How many instructions of a function without a way out are looked at.
+const STRAIGHT: usize = 12;
 
 impl Claims<'_> {
     /// Enters declared functions that control only falls into: code that cannot be reached may run into the function behind it, and that
@@ -37,6 +41,31 @@ impl Claims<'_> {
                 self.enter(entered, start, false);
             }
         }
+    }
+
+    /// Whether a function without a way out shows that a return leads there, as to the first code of a task or from a signal: it takes what would
+    /// be its return address for something else, or runs straight to a call of the system at its end.
+    pub(super) fn is_returned_to(&self, mut number: u32) -> bool {
+        if self.leads_out[number as usize] {
+            return false;
+        }
+        let is_system_call = |effect: &Effect| matches!(effect, Effect::SystemCall(_));
+        let calls_system = |number| self.graph.effects(number).iter().any(is_system_call);
+        let mut state = State::called(self.convention);
+        for _ in 0..STRAIGHT {
+            let node = self.graph.node(number);
+            match node.flow {
+                Flow::Next if node.next != OUT && !node.is_conditional => {}
+                _ => return self.graph.is_at_end[number as usize] && calls_system(number),
+            }
+            self.apply(number, &mut state);
+            let is_popped = state.registers.contains(&Value::Entry(RETURN));
+            if is_popped && self.convention.link.is_none() {
+                return true;
+            }
+            number = node.next;
+        }
+        false
     }
 
     /// Enters the code behind calls that are taken for jumps, with an unknown state: the code comes back there, unless the return that leads

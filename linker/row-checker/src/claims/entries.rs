@@ -158,6 +158,10 @@ impl Claims<'_> {
         if entered.leads_to_trap_return[number as usize] {
             return unknown(Why::LeadsToTrapReturn);
         }
+        let is_described = self.program.described.binary_search(&address).is_ok();
+        if !is_described && !entered.is_called[number as usize] && self.is_returned_to(number) {
+            return unknown(Why::Entered);
+        }
         if self.anywhere == ALL {
             return unknown(Why::AnyJump);
         }

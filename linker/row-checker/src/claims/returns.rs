@@ -88,5 +88,6 @@ impl Claims<'_> {
                 }
             }
         }
+        self.leads_out = leaves;
     }
 }

@@ -1,0 +1,47 @@
+//! Functions that a return enters: the first code of a task, and the code that a signal handler returns to.
+
+use super::support::Set::X86;
+use super::support::judge;
+
+/// Their address is taken, no directives describe them, and what they do shows that they are not called.
+#[test]
+fn functions_that_do_not_return_may_not_be_called() {
+    // As a usual switch of tasks enters it.
+    let code = |task: &str| {
+        format!(
+            "fn switch\n mov %rsp, (%rdi)\n mov (%rsi), %rsp\n ret\n end\n {task}\n\
+             fn _start\n lea task(%rip), %rcx\n mov %rcx, 16(%rax)\n call switch\n hlt\n end"
+        )
+    };
+    judge(
+        X86,
+        &code(
+            "fn task\n pop %rdi | not sp+8\n call *%rbx | not sp+0\n mov $60, %eax\n syscall\n hlt\n end",
+        ),
+    );
+    // Directives describe the function as called, or it returns.
+    judge(
+        X86,
+        &code(
+            "fde\n fn task\n pop %rdi | sp+8\n push %rdi\n call *%rbx | sp+8\n hlt\n end\n endfde",
+        ),
+    );
+    judge(
+        X86,
+        &code("fn task\n pop %rdi | sp+8\n push %rdi\n call *%rbx | sp+8\n ret\n end"),
+    );
+    judge(
+        X86,
+        "fn restorer\n mov $15, %eax | not sp+8\n syscall | not sp+8\n end\n .section .rodata\n .quad restorer",
+    );
+    // It is called.
+    judge(
+        X86,
+        "fn exit\n mov $60, %eax | sp+8\n syscall | sp+8\n end\n fn f\n call exit\n end\n .section .rodata\n .quad exit",
+    );
+    // Any other function that does not return may be called.
+    judge(
+        X86,
+        "fn endless\n push %rbx | sp+8; not sp+16\n 3: jmp 3b | sp+16\n end\n .section .rodata\n .quad endless",
+    );
+}
