@@ -161,7 +161,9 @@ impl Places<'_> {
 pub(crate) fn is_called(claims: &Claims<'_>) -> Vec<bool> {
     let program = claims.program;
     let taken = program.taken.iter().map(|(address, _)| *address);
-    let taken: FxHashSet<u64> = taken.chain(claims.jumps.named.iter().copied()).collect();
+    let taken: FxHashSet<u64> = taken
+        .chain(claims.jumps.named.iter().map(|named| named.address))
+        .collect();
     let is_known =
         |at| at == program.entry || taken.contains(&at) || program.function(at).is_some();
     let entries = claims.entries.iter().map(|(number, _)| *number);

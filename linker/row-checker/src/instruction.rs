@@ -185,6 +185,8 @@ pub struct Named {
     pub at: u64,
     /// The address.
     pub address: u64,
+    /// It is computed from the program counter.
+    pub is_relative: bool,
 }
 
 /// How an indirect jump finds its target, as far as one look at the instructions before it tells.

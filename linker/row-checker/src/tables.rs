@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
 use crate::graph::{Edge, Extents, Graph, Node, OUT};
-use crate::instruction::{Flow, IndirectJump, TableBase};
+use crate::instruction::{Flow, IndirectJump, Named, TableBase};
 use crate::program::{Declared, Program, Section};
 use read::{Found, Reader};
 
@@ -30,8 +30,8 @@ pub struct Jumps {
     pub tabled: FxHashMap<u32, Vec<u32>>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
-    /// Addresses of code that instructions name, other than the one behind the instruction.
-    pub named: Vec<u64>,
+    /// Addresses of code that instructions name, other than what they read of the program counter.
+    pub named: Vec<Named>,
 }
 
 /// The extents of a function and of its parts elsewhere, and what their instructions name.
@@ -170,8 +170,9 @@ impl Jumps {
                 .at(named.at)
                 .map_or(0, |number| graph.node(number).length);
             // Code that reads its own address means no place to go to.
-            if named.address != named.at && named.address != named.at + u64::from(own) {
-                self.named.push(named.address);
+            let is_own = [named.at, named.at + u64::from(own)].contains(&named.address);
+            if !is_own || !named.is_relative {
+                self.named.push(named);
             }
         }
         names

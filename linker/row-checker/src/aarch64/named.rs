@@ -32,7 +32,11 @@ pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
         let is_named =
             |part: &Part| is_complete && part.is_address && program.section(part.value).is_some();
         if let Some(Part { value: address, .. }) = result.filter(is_named) {
-            all.push(Named { at, address });
+            all.push(Named {
+                at,
+                address,
+                is_relative: immediate::named_address(word, at).is_some(),
+            });
         }
         let effects = decode(word, at).map(|instruction| instruction.effects);
         for effect in effects.unwrap_or_default() {

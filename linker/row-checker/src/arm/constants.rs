@@ -103,7 +103,7 @@ impl Names<'_> {
         };
         if is_named {
             for value in &constants {
-                self.name(read.at, *value);
+                self.name(read, *value);
             }
         }
         self.forget(read);
@@ -144,10 +144,14 @@ impl Names<'_> {
         sums.collect()
     }
 
-    fn name(&mut self, at: u64, value: u32) {
+    fn name(&mut self, read: &Read, value: u32) {
         let address = without_bit(self.program, value.into());
         if self.program.section(address).is_some() {
-            self.named.push(Named { at, address });
+            self.named.push(Named {
+                at: read.at,
+                address,
+                is_relative: matches!(read.op, Op::Add { .. } | Op::Move { .. }),
+            });
         }
     }
 

@@ -5,7 +5,7 @@ use unwind::sframe::Row;
 
 use super::{ALL, Claims};
 use crate::graph::{Constant, Edge, Node};
-use crate::instruction::Flow;
+use crate::instruction::{Flow, Named};
 use crate::program::Function;
 use crate::row::{self, Place};
 use crate::state::{Kind, State};
@@ -44,7 +44,7 @@ impl Claims<'_> {
             }
         }
         let named = std::mem::take(&mut self.jumps.named);
-        for address in &named {
+        for Named { address, .. } in &named {
             if !self.jumps.explained.contains(address) {
                 self.enter(entered, *address, true);
             }

@@ -100,7 +100,11 @@ impl Architecture for X86 {
         let named = |&at: &u64| {
             let instruction = decode(program, at)?;
             let addresses = names(program, &instruction);
-            Some(addresses.map(move |address| Named { at, address }))
+            Some(addresses.map(move |(address, is_relative)| Named {
+                at,
+                address,
+                is_relative,
+            }))
         };
         instructions.iter().filter_map(named).flatten().collect()
     }
@@ -170,8 +174,11 @@ fn stored(program: &Program<'_>, mut effects: Vec<Effect>) -> Vec<Effect> {
     effects
 }
 
-/// The addresses that an instruction names.
-fn names(program: &Program<'_>, one: &iced_x86::Instruction) -> impl Iterator<Item = u64> + use<> {
+/// The addresses that an instruction names, and whether each is computed from the program counter.
+fn names(
+    program: &Program<'_>,
+    one: &iced_x86::Instruction,
+) -> impl Iterator<Item = (u64, bool)> + use<> {
     let is_lea = one.mnemonic() == Mnemonic::Lea;
     let is_relative = is_lea && one.is_ip_rel_memory_operand();
     // An absolute address, too.
@@ -192,7 +199,8 @@ fn names(program: &Program<'_>, one: &iced_x86::Instruction) -> impl Iterator<It
         (is_fixed && is_moved).then(|| one.immediate(1)),
         (is_fixed && is_pushed).then(|| one.immediate(0)),
     ];
-    all.into_iter().flatten()
+    let all = all.into_iter().flatten();
+    all.map(move |address| (address, is_relative))
 }
 
 fn flow(instruction: &iced_x86::Instruction) -> Flow {

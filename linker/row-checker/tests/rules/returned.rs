@@ -45,3 +45,16 @@ fn functions_that_do_not_return_may_not_be_called() {
         "fn endless\n push %rbx | sp+8; not sp+16\n 3: jmp 3b | sp+16\n end\n .section .rodata\n .quad endless",
     );
 }
+
+/// The address of the instruction behind it is a place to go to, unless the instruction reads the program counter.
+#[test]
+fn constants_name_the_next_instruction() {
+    for name in ["movq $1f, 8(%rdi)", "mov $1f, %eax", "movabs $1f, %rax"] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbx\n {name}\n 1: nop | not sp+16; not sp+8\n pop %rbx\n ret\n end"
+            ),
+        );
+    }
+}
