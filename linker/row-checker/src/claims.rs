@@ -72,6 +72,8 @@ pub struct Claims<'a> {
     pub(crate) leaving: FxHashSet<u32>,
     /// What jumps break that are not followed and lead anywhere: a bit for each register, see [`breaks::ALL`].
     anywhere: u64,
+    /// Addresses of functions that a return may lead to, other than a return to the caller.
+    returned: FxHashSet<u64>,
     pub(crate) predecessors: Predecessors,
     /// The state of an entry by a call.
     called: State,
@@ -116,6 +118,7 @@ impl<'a> Claims<'a> {
             pushed: FxHashMap::default(),
             leaving: FxHashSet::default(),
             anywhere: 0,
+            returned: FxHashSet::default(),
             predecessors: Predecessors::default(),
             called: State::called(architecture.convention()),
             entries: Vec::new(),
@@ -177,6 +180,7 @@ impl<'a> Claims<'a> {
         self.astray.clear();
         self.pushed.clear();
         self.anywhere = 0;
+        self.returned.clear();
         self.breaks = vec![0; self.graph.nodes.len()];
     }
 

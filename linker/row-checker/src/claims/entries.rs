@@ -159,6 +159,9 @@ impl Claims<'_> {
             return unknown(Why::LeadsToTrapReturn);
         }
         let is_described = self.program.described.binary_search(&address).is_ok();
+        if is_taken && self.returned.contains(&address) {
+            return unknown(Why::Entered);
+        }
         if !is_described && !entered.is_called[number as usize] && self.is_returned_to(number) {
             return unknown(Why::Entered);
         }

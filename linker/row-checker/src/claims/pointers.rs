@@ -4,7 +4,9 @@ use rustc_hash::FxHashSet;
 
 use super::breaks::Way;
 use super::{ALL, Claims};
+use crate::instruction::Flow;
 use crate::state::{Kind, State};
+use crate::value::{Value, Why};
 
 impl Claims<'_> {
     /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
@@ -37,13 +39,41 @@ impl Claims<'_> {
         targets
     }
 
+    /// Whether the block with a head ends in a return that does not lead to the caller, and is not followed, although the code was called. Only
+    /// where calls push the return address: an address is pushed to be returned to.
+    fn goes_astray(&self, head: u32, number: u32) -> bool {
+        if self.graph.node(number).flow != Flow::Return || self.convention.link.is_some() {
+            return false;
+        }
+        let Some(state) = self.behind(head) else {
+            return false;
+        };
+        let is_followed = self.constant_target(number, &state).is_some();
+        let stack_pointer = state.get(self.convention.stack_pointer);
+        let is_known = match stack_pointer {
+            Value::Unknown(cause) => matches!(cause.why(), Why::Ways | Why::Moved),
+            _ => true,
+        };
+        !is_followed && is_known && self.broken(&state, Way::Return) == ALL
+    }
+
     /// Finds jumps by a pointer that are taken for calls in the last place in spite of a table, and what jumps that are not followed break:
     /// without a table in their function they lead anywhere. Returns whether that has changed.
     pub(super) fn find_jumps(&mut self) -> bool {
         let mut anywhere = self.anywhere;
         let mut leaving: Vec<u32> = Vec::new();
+        let mut returned: FxHashSet<u64> = FxHashSet::default();
         for head in self.heads() {
             let number = self.last(head);
+            if self.goes_astray(head, number) {
+                let own = self.extents.of[number as usize];
+                let names = self.jumps.named.iter();
+                let names = names.filter(|named| {
+                    let number = self.graph.at(named.at);
+                    number.is_some_and(|number| self.extents.of[number as usize] == own)
+                });
+                returned.extend(names.map(|named| named.address));
+            }
             if !self.jumps.open.contains(&number) {
                 continue;
             }
@@ -65,7 +95,8 @@ impl Claims<'_> {
             }
         }
         leaving.retain(|jump| !self.leaving.contains(jump));
-        let is_new = !leaving.is_empty();
+        let is_new = !leaving.is_empty() || !returned.is_subset(&self.returned);
+        self.returned.extend(returned);
         self.leaving.extend(leaving);
         std::mem::replace(&mut self.anywhere, anywhere) != anywhere || is_new
     }

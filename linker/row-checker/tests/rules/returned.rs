@@ -58,3 +58,22 @@ fn constants_name_the_next_instruction() {
         );
     }
 }
+
+/// Code pushes the address of a function and returns to it, with a stack that depends on the way.
+#[test]
+fn functions_that_code_returns_to_are_not_called() {
+    for push in ["push $h", "lea h(%rip), %rax\n push %rax"] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n mov %rsp, 8(%rdi)\n push %rbx\n test %edi, %edi\n jz 1f\n push %rbx\n 1: {push}\n ret\n end\n\
+                 fn h\n nop | not sp+8; not sp+16\n mov 8(%rdi), %rsp\n ret\n end"
+            ),
+        );
+    }
+    // It is an argument.
+    judge(
+        X86,
+        "fn f\n push $h\n call g | sp+16\n pop %rax\n ret\n end\n fn g\n ret\n end\n fn h\n nop | sp+8; not sp+16\n ret\n end",
+    );
+}
