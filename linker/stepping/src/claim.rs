@@ -80,7 +80,11 @@ impl Claim {
             .get(usize::from(architecture.return_address.0))
             .copied();
         let pc = value(row.return_address, cfa, link).map(|pc| memory.strip(pc, row));
-        let is_lost = row.frame_pointer == architecture.lost_frame_pointer();
+        let is_lost = match (row.frame_pointer, architecture.lost_frame_pointer()) {
+            // No walk has the register, so that any distance from it is lost.
+            (Rule::Value { base, .. }, Rule::Value { base: lost, .. }) => base == lost,
+            _ => false,
+        };
         let fp = match address(row.frame_pointer, cfa) {
             _ if is_lost => None,
             // A walk takes the register then: the epilogue has restored the register, and the slot is free.
