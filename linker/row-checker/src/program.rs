@@ -244,6 +244,21 @@ impl Program<'_> {
         self.declared.around(address).map(|one| one.end).max()
     }
 
+    /// Whether a declared extent starts at an address.
+    #[must_use]
+    pub fn is_declared_start(&self, address: u64) -> bool {
+        let start = self
+            .declared
+            .binary_search_by_key(&address, |one| one.start);
+        start.is_ok()
+    }
+
+    /// Whether the code at an address has rows, and is said to have no caller.
+    #[must_use]
+    pub fn is_outermost(&self, address: u64) -> bool {
+        self.row(address).is_some_and(|(_, row)| row.is_outermost())
+    }
+
     /// Whether a declared extent goes on over an address.
     #[must_use]
     pub fn is_inside(&self, address: u64) -> bool {

@@ -5,15 +5,21 @@ use crate::instruction::Flow;
 use crate::program::Program;
 
 impl Graph {
-    /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent.
+    /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent. For a trap in code
+    /// that has no caller and no declared extent, this ends where the next one starts: boot code ends with a trap and the linker's padding.
     pub fn find_ends(&mut self, program: &Program<'_>) {
         let is_at_end = |node: &Node| {
             let is_trap = node.flow == Flow::Trap;
             if !is_trap && !matches!(node.flow, Flow::Call | Flow::IndirectCall | Flow::Halt) {
                 return false;
             }
-            let Some(end) = program.declared_end(node.at) else {
+            let declared = program.declared_end(node.at);
+            if declared.is_none() && !(is_trap && program.is_outermost(node.at)) {
                 return false;
+            }
+            let is_end = |at| match declared {
+                Some(end) => at >= end,
+                None => program.is_declared_start(at),
             };
             // Directives for trap code often end after the call of its handler, which returns.
             let function = program.function(node.at);
@@ -21,7 +27,7 @@ impl Graph {
                 return false;
             }
             let mut at = node.at + u64::from(node.length);
-            while at < end {
+            while !is_end(at) {
                 let Some(next) = self.at(at).map(|number| self.node(number)) else {
                     return false;
                 };

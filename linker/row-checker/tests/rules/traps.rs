@@ -184,6 +184,30 @@ fn traps_continue_within_their_function() {
     );
 }
 
+/// Boot code as it is written by hand has no declared end: a trap in it is the last instruction before a function if only traps and padding
+/// are between them. Of code that is called this is not believed.
+#[test]
+fn a_trap_ends_code_without_a_caller() {
+    let code = |row: &str, end: &str, first: &str| {
+        format!(
+            "rows\n boot: xor %eax, %eax | {row}\n call main\n {end}\n .balign 16, 0xcc\n fn f\n nop {first}\n ret\n end\n\
+             fn main\n call f\n ret\n end\n .data\n .quad boot"
+        )
+    };
+    let called = "| sp+8; not none";
+    judge(X86, &code("none", "ud2", called));
+    judge(X86, &code("none", "ud2\n int3\n nop", called));
+    // The linker's padding alone.
+    judge(X86, &code("none", "", called));
+    judge(X86, &code("none", "hlt", called));
+    judge(X86, &code("none", "ud2\n .balign 16, 0x90", called));
+    let falls = "xor %eax, %eax\n .balign 16, 0x90";
+    judge(X86, &code("none", falls, "| not sp+8"));
+    judge(X86, &code("none", &format!("ud2\n {falls}"), "| not sp+8"));
+    // Code that may be called.
+    judge(X86, &code("not sp+8", "ud2", "| not sp+8"));
+}
+
 /// No handler resumes at data.
 #[test]
 fn traps_before_data_do_not_continue() {
