@@ -53,6 +53,7 @@ mod turns;
 mod walk;
 mod watchdog;
 mod words;
+mod writers;
 pub mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
@@ -85,3 +86,6 @@ pub use stacks::{Guard, Place, Stacks};
 pub use unwind::{Range, RuleCache};
 pub use walk::Walk;
 pub use watchdog::SECONDS;
+pub use writers::{Pl011, PrintFn};
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::SerialPort;

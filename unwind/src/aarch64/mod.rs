@@ -78,6 +78,16 @@ impl Registers {
         }
     }
 
+    /// The registers that an exception has interrupted: `x0` to `x30`, the stack pointer, and what it has left in `ELR_EL1` and `SPSR_EL1`,
+    /// without pointer authentication.
+    #[must_use]
+    pub const fn interrupted(general: &[u64; 31], sp: u64, elr: u64, spsr: u64) -> Self {
+        let [_, _, _, _, _, _, _, _, _, x9, .., fp, lr] = *general;
+        let mut registers = Self::new(elr, sp, fp, lr).with_spsr(spsr);
+        registers.x9 = Some(x9);
+        registers
+    }
+
     /// The same with the state that the exception has saved, `SPSR_EL1`, which tells whether it is user code.
     #[must_use]
     pub const fn with_spsr(mut self, spsr: u64) -> Self {

@@ -38,10 +38,15 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
             walk_by(tables, registers.with_cs(cs), start)
         }
         Abi::AArch64Little | Abi::AArch64Big => {
-            let mut registers = aarch64::Registers::new(pc, sp, fp, other);
+            let spsr = u64::from(other != u64::MAX);
+            let mut general = [other; 31];
+            general[29] = fp;
+            let mut registers = match other % 2 {
+                0 => aarch64::Registers::new(pc, sp, fp, other).with_spsr(spsr),
+                _ => aarch64::Registers::interrupted(&general, sp, pc, spsr),
+            };
             registers.elr = Some(other);
             registers.sp_el0 = Some(other);
-            let registers = registers.with_spsr(u64::from(other != u64::MAX));
             walk_by(
                 tables,
                 registers.with_authentication_bits(0xff7f << 48),

@@ -10,6 +10,8 @@ mod mapped;
 mod mtrrs;
 #[cfg(any(all(target_arch = "x86_64", target_os = "none"), test))]
 mod page_tables;
+#[cfg(target_arch = "x86_64")]
+mod serial_port;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 mod tables;
 mod words;
@@ -19,6 +21,8 @@ pub(crate) use machine_check::LastMachineCheck;
 pub use machine_check::MachineCheck;
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 pub(crate) use mapped::Mapped;
+#[cfg(target_arch = "x86_64")]
+pub use serial_port::SerialPort;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 pub use tables::Tables;
 pub use unwind::x86_64::Registers;

@@ -1,0 +1,140 @@
+//! Writers for reports that take no lock, because who holds it may be what has failed.
+
+use core::fmt::{self, Write};
+use core::hint::spin_loop;
+
+/// Polls of a serial port that takes no byte, before text is lost: far longer than it takes to send one.
+const MAX_POLLS: u32 = 1_000_000;
+
+/// Sends bytes to a serial port that may take none.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// Polls that are left until the port takes a byte; none if it has not taken the last one.
+    polls: u32,
+}
+
+impl Sender {
+    pub(crate) const fn new() -> Self {
+        Self { polls: MAX_POLLS }
+    }
+
+    /// Sends text by a function that sends a byte if the port takes one. Once the port has taken none for too long, each byte has one poll,
+    /// so that a report ends also without the port.
+    pub(crate) fn send(&mut self, text: &str, mut try_send: impl FnMut(u8) -> bool) -> fmt::Result {
+        for byte in text.bytes() {
+            while !try_send(byte) {
+                self.polls = self.polls.checked_sub(1).ok_or(fmt::Error)?;
+                spin_loop();
+            }
+            self.polls = MAX_POLLS;
+        }
+        Ok(())
+    }
+}
+
+/// A function that prints text, as a writer, for a kernel that has no other: `PrintFn(|text| early_print(text))`. It must take no lock.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintFn(pub fn(&str));
+
+impl Write for PrintFn {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        (self.0)(text);
+        Ok(())
+    }
+}
+
+/// A PL011 serial port, as most boards of Arm have, as a writer. The kernel or its firmware has set it up.
+#[derive(Debug)]
+pub struct Pl011 {
+    registers: *mut u32,
+    sender: Sender,
+}
+
+impl Pl011 {
+    /// The port whose registers begin at this address.
+    ///
+    /// # Safety
+    /// A PL011's registers are mapped there, as device memory.
+    #[must_use]
+    pub const unsafe fn at(registers: *mut u32) -> Self {
+        Self {
+            registers,
+            sender: Sender::new(),
+        }
+    }
+}
+
+impl Write for Pl011 {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        /// `UARTFR`, in words from the first register, and its bit that tells that the FIFO is full ("PrimeCell UART (PL011) Technical
+        /// Reference Manual", 3.3.3 "Flag Register").
+        const FLAGS: usize = 0x18 / 4;
+        const IS_FULL: u32 = 1 << 5;
+        let registers = self.registers;
+        self.sender.send(text, |byte| {
+            // SAFETY: whoever made this says that the registers are there. The first one is `UARTDR` (3.3.1), which sends what is written.
+            unsafe {
+                let has_room = registers.wrapping_add(FLAGS).read_volatile() & IS_FULL == 0;
+                if has_room {
+                    registers.write_volatile(byte.into());
+                }
+                has_room
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::String;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_takes_no_byte_is_given_up_until_it_takes_one() {
+        let mut sender = Sender::new();
+        let mut polls = 0;
+        let mut never = |_| {
+            polls += 1;
+            false
+        };
+        assert_eq!(sender.send("ab", &mut never), Err(fmt::Error));
+        assert_eq!(sender.send("cd", &mut never), Err(fmt::Error));
+        assert_eq!(polls, MAX_POLLS + 2);
+        let mut sent = String::new();
+        let mut polls = 0;
+        let every_other = |byte: u8| {
+            polls += 1;
+            let takes = sent.is_empty() || polls % 2 == 0;
+            if takes {
+                sent.push(byte.into());
+            }
+            takes
+        };
+        assert_eq!(sender.send("efg", every_other), Ok(()));
+        assert_eq!(sent, "efg");
+    }
+
+    #[test]
+    fn a_pl011_sends_only_what_has_room() {
+        let mut registers = [0_u32; 16];
+        // SAFETY: the array has place for all registers that are used.
+        let mut port = unsafe { Pl011::at(registers.as_mut_ptr()) };
+        assert_eq!(port.write_str("ab"), Ok(()));
+        assert_eq!(registers[0], u32::from(b'b'));
+        registers[6] = 1 << 5;
+        // SAFETY: as above.
+        let mut port = unsafe { Pl011::at(registers.as_mut_ptr()) };
+        assert_eq!(port.write_str("c"), Err(fmt::Error));
+        assert_eq!(registers[0], u32::from(b'b'));
+    }
+
+    #[test]
+    fn a_function_is_a_writer() {
+        static PRINTED: Mutex<String> = Mutex::new(String::new());
+        let mut out = PrintFn(|text| PRINTED.lock().expect("no panic holds it").push_str(text));
+        assert_eq!(write!(out, "{} frames", 3), Ok(()));
+        assert_eq!(*PRINTED.lock().expect("no panic holds it"), "3 frames");
+    }
+}
