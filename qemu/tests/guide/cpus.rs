@@ -6,11 +6,12 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
 use super::builds::Sources;
+use super::kinds::expect_shown;
 use super::reports::{IN_DOUBT, expect_stop, stop_in};
 use super::said::Said;
 use super::short::{self, HANDLERS, Kind, VECTORS, replace};
 use super::steps;
-use super::text::{guide, part, shown, without_numbers};
+use super::text::{guide, part};
 use crate::support::boots::Request;
 
 /// A kernel with four CPUs.
@@ -121,10 +122,7 @@ fn a_report_has_the_callers_of_all_cpus() {
 
     let said = X86_64.with(Profile::Debug, |_| ());
     expect_others(&said, &OTHERS);
-    let report = &said.text[said.text.find("page fault\ncpu 0").expect("a report")..];
-    let guide = guide();
-    let shown = shown(part(&guide, X86_64.heading));
-    assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+    expect_shown(&said.text, "page fault\ncpu 0", X86_64.heading);
 }
 
 #[long]

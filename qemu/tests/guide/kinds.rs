@@ -14,14 +14,19 @@ use super::text::{guide, part, shown, without_numbers};
 use super::uefi::UEFI;
 use super::{raspi, short};
 
-/// Fails unless the guide's part shows this report, which begins with this line.
+/// Fails unless the guide's part shows this report, which begins with this line. The kernel's own words may follow it.
 #[track_caller]
 pub fn expect_shown(text: &str, begin: &str, heading: &str) {
     let report = &text[text.find(begin).expect("a report")..];
     let guide = guide();
     let shown = shown(part(&guide, heading));
-    let bare = without_numbers(report);
-    assert_eq!(bare.trim_end(), shown.trim_end(), "{heading}: {report}");
+    let up_to_end = |text: String| {
+        let end = text.rfind("\nend of backtrace").expect("a list's end") + 1;
+        let length = text[end..].find('\n').unwrap_or(text.len() - end);
+        text[..end + length].to_owned()
+    };
+    let [bare, shown] = [without_numbers(report), shown].map(up_to_end);
+    assert_eq!(bare, shown, "{heading}: {report}");
 }
 
 /// Checks a kernel that a boot loader starts, before and after the changes of the guide. Its handlers, of the convention `x86-interrupt`,
@@ -68,6 +73,42 @@ const DOUBLE_FAULT: &str = "
 fn a_disk_of_the_crate_bootloader() {
     expect_loaded(BOOTIMAGE, "interrupts", BOOTLOADER);
 }
+
+/// The handler's own `println!` would wait for the lock for ever. The kernel ends there instead.
+#[long]
+fn a_fault_while_println_has_its_lock_is_reported() {
+    let said = BOOTIMAGE.with(Profile::Debug, |folder| {
+        let own = "    println!(\"page fault at";
+        let held = "    if crate::serial::LINE.is_locked() { exit() }\n";
+        let handlers = folder.join("src/interrupts.rs");
+        short::replace(&handlers, own, &format!("{held}{own}"));
+        short::write_shop(folder, FAULT_IN_PRINTLN);
+    });
+    let begin = said.text.find("page fault\nx86_64").expect("a report");
+    let report = &said.text[begin..];
+    assert!(
+        report.contains(" r <corner_shop::shop::Price as core::fmt::Display>::fmt"),
+        "{report}"
+    );
+    assert!(report.contains(" r corner_shop::kernel_main"), "{report}");
+    assert!(!report.contains("page fault at "), "{report}");
+}
+
+/// A text that cannot be printed.
+const FAULT_IN_PRINTLN: &str = "
+    struct Price;
+    impl core::fmt::Display for Price {
+        #[inline(never)]
+        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            // SAFETY: nobody returns from there.
+            let price = unsafe { (0x70_0000_0000_u64 as *const u64).read_volatile() };
+            price.fmt(f)
+        }
+    }
+    pub fn serve(_: u64) {
+        crate::println!(\"that is {Price}\");
+    }
+";
 
 #[long]
 fn a_disk_for_uefi_firmware() {

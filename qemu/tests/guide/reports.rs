@@ -40,11 +40,11 @@ pub fn stop_in(arch: Arch) -> String {
 pub fn expect_stop(said: &Said, arch: Arch, end: &str) {
     let (breakpoint, handler, first) = match arch {
         Arch::X86_64 => (
-            "breakpoint at ",
+            "breakpoint\nx86_64",
             "p corner_shop::exceptions::breakpoint\n-- interrupted\n",
             "long_mode",
         ),
-        Arch::Aarch64 => ("exception, ", "", "with_mmu"),
+        Arch::Aarch64 => ("exception\naarch64", "", "with_mmu"),
     };
     // An optimizing compiler may jump from `main` to the last function that it calls.
     let callers = format!("r corner_shop::shop::serve\nr~ main\nr {first}");
@@ -97,7 +97,7 @@ fn a_report_may_begin_at_what_a_handler_has_interrupted() {
             r~ main
             r long_mode
         ";
-        said.expect("breakpoint at ", trace, IN_DOUBT);
+        said.expect("breakpoint\nx86_64", trace, IN_DOUBT);
         assert!(said.text.contains("\nwent on\n"), "{}", said.text);
     }
 }
@@ -219,7 +219,7 @@ fn a_report_survives_a_stack_that_is_overwritten() {
             "{}",
             said.text
         );
-        assert!(!said.text.contains("exception, "), "{}", said.text);
+        assert!(!said.text.contains("exception\n"), "{}", said.text);
         assert!(!said.text.contains("fault at "), "{}", said.text);
     }
 }
@@ -255,7 +255,11 @@ fn a_report_says_what_the_kernel_has_not_told() {
         replace(&folder.join("src/main.rs"), line, "");
     });
     let trace = "p corner_shop::exceptions::page_fault";
-    said.expect("page fault at ", trace, "incomplete: the stack word at ");
+    said.expect(
+        "page fault\nx86_64",
+        trace,
+        "incomplete: the stack word at ",
+    );
     let words =
         "\nno stack can be read: physical_memory_at is not called, and stacks_by is not called\n";
     assert!(said.text.contains(words), "{}", said.text);

@@ -56,7 +56,7 @@ pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
     name: "vectors",
     heading: "\n## Vectors on AArch64\n",
-    lines: 10,
+    lines: 9,
     ..HANDLERS
 };
 
