@@ -126,7 +126,7 @@ fn pass(
         let pushed = claims.follow(head, arrives, &mut judge);
         holds &= pushed.is_none_or(|(from, to)| claims.pushed.get(&from) == Some(&to));
     }
-    holds &= claims.breaks_hold() && claims.returns_hold();
+    holds &= claims.breaks_hold() && claims.returns_hold() && claims.runs_hold();
     if !holds {
         return None;
     }

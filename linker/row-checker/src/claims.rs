@@ -10,6 +10,7 @@ mod entries;
 mod hold;
 mod pointers;
 mod returns;
+mod runs;
 mod states;
 mod straight;
 mod switches;
@@ -17,7 +18,7 @@ mod switches;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
-use crate::graph::{Edge, Extents, Graph, Node, OUT, Predecessors};
+use crate::graph::{Edge, Extents, Graph, Node, OUT, Predecessors, Runs};
 use crate::instruction::Flow;
 use crate::program::Program;
 use crate::state::State;
@@ -56,6 +57,8 @@ pub struct Claims<'a> {
     pub(crate) outermost_starts: FxHashSet<u32>,
     /// For each instruction: it begins a block.
     pub(crate) is_head: Vec<bool>,
+    /// Instructions of which one condition tells which are executed.
+    runs: Runs,
     /// For each head: the state there. `None`: no way leads there.
     pub(crate) states: States,
     /// For each instruction: what ways from it break of the calling convention. A bit for each register, see [`breaks::ALL`].
@@ -110,6 +113,7 @@ impl<'a> Claims<'a> {
             trap_starts: FxHashMap::default(),
             outermost_starts: FxHashSet::default(),
             is_head: vec![false; count],
+            runs: Runs::default(),
             states: vec![None; count],
             breaks: vec![0; count],
             leads_out: Vec::new(),
@@ -127,6 +131,7 @@ impl<'a> Claims<'a> {
         for _ in 0..MAX_ROUNDS {
             claims.find_entries();
             claims.find_heads();
+            claims.runs = claims.found_runs();
             let astray = claims.astray.len();
             claims.states = vec![None; count];
             let entries = std::mem::take(&mut claims.entries);

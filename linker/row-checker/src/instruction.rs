@@ -137,6 +137,10 @@ pub struct Instruction {
     pub target: u64,
     /// It is executed under a condition: if that does not hold, it has no effect, and control goes to the next instruction (32-bit ARM).
     pub is_conditional: bool,
+    /// The number of the condition that decides over it, if that is known: the lowest bit inverts a condition (32-bit ARM).
+    pub condition: Option<u8>,
+    /// The flags that conditions test are the same after it.
+    pub keeps_flags: bool,
     /// It may name an address of code or data.
     pub may_name: bool,
     /// It is padding between functions.
@@ -156,6 +160,8 @@ impl Instruction {
             flow: Flow::Next,
             target: 0,
             is_conditional: false,
+            condition: None,
+            keeps_flags: false,
             may_name: true,
             is_padding: false,
             is_not_equal: false,

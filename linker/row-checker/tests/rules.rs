@@ -29,6 +29,8 @@ mod notation;
 mod others;
 #[path = "rules/returned.rs"]
 mod returned;
+#[path = "rules/runs.rs"]
+mod runs;
 #[path = "rules/stores.rs"]
 mod stores;
 #[path = "rules/straight.rs"]

@@ -55,11 +55,37 @@ pub(super) fn translate(program: &Program<'_>, read: &Read) -> Option<Instructio
         flow,
         target: translation.target,
         is_conditional: is_conditional && flow != Flow::Branch,
+        condition: match read.condition {
+            Condition::Known(number) if is_conditional => Some(number),
+            _ => None,
+        },
+        keeps_flags: keeps_flags(read.op),
         may_name: true,
         is_padding: is_padding(program, read),
         is_not_equal: jumps && read.condition == NOT_EQUAL,
         effects: translation.effects,
     })
+}
+
+/// Whether an instruction is known to leave the flags that conditions test as they are.
+fn keeps_flags(op: Op) -> bool {
+    match op {
+        Op::Add { flags, .. }
+        | Op::And { flags, .. }
+        | Op::Move { flags, .. }
+        | Op::Unknown { flags, .. } => !flags,
+        Op::Nothing
+        | Op::If(_)
+        | Op::Top { .. }
+        | Op::Low { .. }
+        | Op::Load { .. }
+        | Op::Store { .. }
+        | Op::Pair { .. }
+        | Op::StoreExclusive { .. }
+        | Op::Other { .. }
+        | Op::Multiple { .. } => true,
+        _ => false,
+    }
 }
 
 /// Whether an instruction is padding: `nop`, the older forms of it, and zeros.

@@ -17,8 +17,6 @@ pub const ALL: u64 = u64::MAX;
 pub(super) enum Way {
     /// It returns.
     Return,
-    /// It returns under a condition.
-    ConditionalReturn,
     /// It jumps.
     Jump,
 }
@@ -103,12 +101,7 @@ impl Claims<'_> {
                 (-pushed, state.load(Value::Cfa(-pushed), cause))
             }
         };
-        // Instructions under one condition move the stack pointer and return.
-        let is_passed = way == Way::ConditionalReturn
-            && matches!(stack_pointer, Value::Unknown(cause) if cause.why() == Why::Ways);
-        if !is_passed && is_broken(stack_pointer, Value::Cfa(top))
-            || is_broken(address, Value::Entry(RETURN))
-        {
+        if is_broken(stack_pointer, Value::Cfa(top)) || is_broken(address, Value::Entry(RETURN)) {
             return ALL;
         }
         lost
@@ -151,7 +144,6 @@ impl Claims<'_> {
             return 0;
         };
         match node.flow {
-            Flow::Return if node.is_conditional => self.broken(&behind, Way::ConditionalReturn),
             Flow::Return => self.broken(&behind, Way::Return),
             Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
             Flow::IndirectJump if self.is_linkage(node.at) => 0,

@@ -63,7 +63,9 @@ impl Claims<'_> {
         for (number, state) in entries {
             self.arrive(&mut states, &mut work, *number, state);
         }
-        again.into_iter().for_each(|head| work.push(head));
+        again
+            .into_iter()
+            .for_each(|head| work.push(self.leading(head)));
         while let Some(head) = work.pop() {
             let Some(state) = states[head as usize].as_deref() else {
                 continue;
@@ -105,7 +107,12 @@ impl Claims<'_> {
     }
 
     /// Follows the block with a head to its last instruction. Returns this instruction, and the state before it.
-    fn run(&self, head: u32, state: &State, mut visit: impl FnMut(u32, &State)) -> (u32, State) {
+    pub(super) fn run(
+        &self,
+        head: u32,
+        state: &State,
+        mut visit: impl FnMut(u32, &State),
+    ) -> (u32, State) {
         let mut state = state.clone();
         let mut number = head;
         visit(number, &state);
@@ -139,18 +146,13 @@ impl Claims<'_> {
         states.filter_map(|(head, state)| state.as_ref().map(|_| head as u32))
     }
 
-    /// The state after the last instruction of the block with a head.
-    pub(super) fn behind(&self, head: u32) -> Option<State> {
-        let (last, mut state) = self.run(head, self.states[head as usize].as_deref()?, |_, _| {});
-        self.apply(last, &mut state);
-        Some(state)
-    }
-
-    /// Executes the last instruction of a block. Calls `arrives` with each state that leaves the block. Returns as [`Self::follow`] does.
-    fn leave(
+    /// Executes the last instruction of a block. Calls `arrives` with each state that leaves the block. `passed`: the state if the condition of
+    /// the instruction does not hold, if it is not the state before it. Returns as [`Self::follow`] does.
+    pub(super) fn leave_instruction(
         &self,
         number: u32,
         before: State,
+        passed: Option<State>,
         mut arrives: impl FnMut(u32, &State),
     ) -> Option<(u32, u32)> {
         let node = self.graph.node(number);
@@ -159,7 +161,8 @@ impl Claims<'_> {
         let throws = |(_, edge): &(u32, Edge)| matches!(edge, Edge::LandingPad(_));
         let throws = !is_call && self.graph.more(number).iter().any(throws);
         let is_last = self.is_last_call(number, &before);
-        let passed = (node.is_conditional || throws).then(|| before.clone());
+        let thrown = throws.then(|| before.clone());
+        let passed = passed.or_else(|| node.is_conditional.then(|| before.clone()));
         let mut state = before;
         self.step(number, &mut state);
         let callee = node.target_of_call();
@@ -180,17 +183,13 @@ impl Claims<'_> {
             if to == OUT || is_dropped {
                 return;
             }
-            let with_stack_pointer = |value| {
-                let mut state = state.clone();
-                state.set(stack_pointer, value);
-                state
-            };
+            let passed = passed.as_ref().unwrap_or(&state);
             match (edge, compared.map(|other| state.get(other))) {
-                (Edge::Passed, _) => arrives(to, passed.as_ref().unwrap_or(&state)),
+                (Edge::Passed, _) => arrives(to, passed),
                 (Edge::AfterCall, _) => arrives(to, straight.as_ref().unwrap_or(&state)),
                 (Edge::LandingPad(arguments), _) => {
                     // What is no call has no effect if it throws. The handler of the trap runs meanwhile.
-                    let mut state = passed.as_ref().unwrap_or(&state).clone();
+                    let mut state = thrown.as_ref().unwrap_or(&state).clone();
                     if !is_call {
                         self.after_call(number, 0, &mut state);
                     }
@@ -202,8 +201,11 @@ impl Claims<'_> {
                 (Edge::Next, Some(equal @ Value::Cfa(_)))
                     if node.flow == Flow::Branch && node.is_not_equal =>
                 {
-                    arrives(to, &with_stack_pointer(equal));
+                    let mut state = passed.clone();
+                    state.set(stack_pointer, equal);
+                    arrives(to, &state);
                 }
+                (Edge::Next, _) if node.flow == Flow::Branch => arrives(to, passed),
                 (Edge::Pushed, _) if node.flow != Flow::IndirectJump => {
                     let mut state = state.clone();
                     let is_trap_return = node.flow == Flow::TrapReturn;

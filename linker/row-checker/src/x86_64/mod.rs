@@ -88,11 +88,11 @@ impl Architecture for X86 {
             } else {
                 0
             },
-            is_conditional: false,
             may_name: names(program, &instruction).next().is_some(),
             is_padding: is_padding(&instruction, code),
             is_not_equal: instruction.mnemonic() == Mnemonic::Jne,
             effects: stored(program, effects::effects(&instruction)),
+            ..Instruction::nothing(0)
         })
     }
 
