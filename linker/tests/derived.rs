@@ -12,6 +12,7 @@ mod borders;
 mod compiled;
 mod labels;
 mod values;
+mod vectors;
 
 use std::fs;
 

@@ -10,6 +10,7 @@ mod memory;
 mod named;
 mod ordered;
 mod registers;
+mod slots;
 mod system;
 mod tables;
 mod vectors;
@@ -35,6 +36,8 @@ pub const ELR_EL1: Register = 33;
 const ELR_ABOVE: Register = 39;
 /// `SP_EL0`, the system register with the interrupted program's stack pointer. Trap code saves and restores its value.
 pub const SP_EL0: Register = 40;
+/// `VBAR_EL1`, the system register with the address of the vector table.
+const VBAR_EL1: Register = 41;
 
 /// The procedure call standard (AAPCS64).
 static CONVENTION: Convention = Convention {
@@ -50,6 +53,7 @@ static CONVENTION: Convention = Convention {
     unit: 4,
     aligns_at_traps: false,
     stores_keep_flags: true,
+    vectors: Some(&slots::VECTORS),
 };
 
 /// 64-bit Arm.

@@ -2,7 +2,7 @@
 
 use unwind::sframe::{Base, Row, Rule};
 
-use crate::instruction::{IndirectJump, Instruction, Named, Register};
+use crate::instruction::{Effect, Flow, IndirectJump, Instruction, Named, Register};
 use crate::program::Program;
 
 /// An architecture's calling convention.
@@ -30,6 +30,40 @@ pub struct Convention {
     pub aligns_at_traps: bool,
     /// Instructions that only store to memory do not change the flags.
     pub stores_keep_flags: bool,
+    /// The form of a vector table, if the processor enters code by one.
+    pub vectors: Option<&'static VectorTable>,
+}
+
+/// A table of code that the processor enters at an exception: one slot for each kind of exception.
+#[derive(Debug)]
+pub struct VectorTable {
+    /// The register with the table's address.
+    pub register: Register,
+    /// Bytes of a slot.
+    pub slot: u64,
+    /// For each slot: what is true at its first instruction.
+    pub rows: &'static [Row],
+}
+
+impl VectorTable {
+    /// Bytes that the address of a table is a multiple of.
+    #[must_use]
+    pub const fn alignment(&self) -> u64 {
+        self.slot * self.rows.len() as u64
+    }
+
+    /// The addresses of the slots of a table, each with its row.
+    pub fn slots(&self, table: u64) -> impl Iterator<Item = (u64, &'static Row)> + use<> {
+        let starts = (table..).step_by(self.slot as usize);
+        starts.zip(self.rows)
+    }
+
+    /// Whether an instruction sets the register with the table's address. One that is not listed sets all registers.
+    #[must_use]
+    pub fn is_set_by(&self, flow: Flow, effects: &[Effect]) -> bool {
+        let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == self.register);
+        flow == Flow::Next && effects.iter().any(sets)
+    }
 }
 
 impl Convention {

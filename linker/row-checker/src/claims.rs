@@ -6,6 +6,7 @@
 mod breaks;
 mod called;
 mod constants;
+mod entered;
 mod entries;
 mod hold;
 mod pointers;
@@ -14,6 +15,7 @@ mod runs;
 mod states;
 mod straight;
 mod switches;
+mod vectors;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -164,12 +164,15 @@ pub(crate) fn is_called(claims: &Claims<'_>) -> Vec<bool> {
     let taken: FxHashSet<u64> = taken
         .chain(claims.jumps.named.iter().map(|named| named.address))
         .collect();
-    let is_known =
-        |at| at == program.entry || taken.contains(&at) || program.function(at).is_some();
+    let is_known = |number: u32| {
+        let at = claims.graph.node(number).at;
+        at == program.entry
+            || claims.trap_starts.contains_key(&number)
+            || taken.contains(&at)
+            || program.function(at).is_some()
+    };
     let entries = claims.entries.iter().map(|(number, _)| *number);
-    let mut work: Vec<u32> = entries
-        .filter(|number| is_known(claims.graph.node(*number).at))
-        .collect();
+    let mut work: Vec<u32> = entries.filter(|number| is_known(*number)).collect();
     let mut is_called = vec![false; claims.graph.nodes.len()];
     while let Some(number) = work.pop() {
         if std::mem::replace(&mut is_called[number as usize], true) {

@@ -6,7 +6,7 @@
 pub type Register = u8;
 
 /// Registers that a state follows: DWARF numbers below this.
-pub const REGISTERS: usize = 41;
+pub const REGISTERS: usize = 42;
 
 /// Where control goes behind an instruction. A branch's target is [`Instruction::target`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,3 +45,5 @@ mod system_calls;
 mod tables;
 #[path = "rules/traps.rs"]
 mod traps;
+#[path = "rules/vectors.rs"]
+mod vectors;

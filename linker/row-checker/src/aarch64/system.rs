@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::ordered;
 use super::word::{Word, read};
-use super::{ELR_ABOVE, ELR_EL1, LR, Register, SP, SP_EL0};
+use super::{ELR_ABOVE, ELR_EL1, LR, Register, SP, SP_EL0, VBAR_EL1};
 use crate::instruction::{Effect, Operand};
 
 /// Returns the number of a system register in an instruction, from the fields of its name: `S<op0>_<op1>_C<n>_C<m>_<op2>`.
@@ -19,6 +19,7 @@ const ELR_OF_EL2: u32 = encoding(3, 4, 4, 0, 1);
 const ELR_OF_EL3: u32 = encoding(3, 6, 4, 0, 1);
 const SP_OF_EL0: u32 = encoding(3, 0, 4, 1, 0);
 const SPSEL: u32 = encoding(3, 0, 4, 2, 0);
+const VBAR_OF_EL1: u32 = encoding(3, 0, 12, 0, 0);
 const DAIF: u32 = encoding(3, 3, 4, 2, 1);
 const ALLINT: u32 = encoding(3, 0, 4, 3, 0);
 
@@ -130,6 +131,7 @@ fn writes(word: Word, value: Operand) -> Changes {
         ELR_OF_EL3 => Changes::one(ELR_ABOVE, value),
         DAIF | ALLINT => unmasked(),
         SP_OF_EL0 => Changes::one(SP_EL0, value),
+        VBAR_OF_EL1 => Changes::one(VBAR_EL1, value),
         SPSEL => other_stack(),
         _ => Changes::default(),
     }

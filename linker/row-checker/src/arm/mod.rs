@@ -33,6 +33,7 @@ static CONVENTION: Convention = Convention {
     unit: 2,
     aligns_at_traps: false,
     stores_keep_flags: true,
+    vectors: None,
 };
 
 impl Architecture for Arm {

@@ -1,7 +1,7 @@
 //! Entries that the ways to a place show.
 
 use super::Claims;
-use super::entries::Entered;
+use super::entered::Entered;
 use crate::graph::{Edge, OUT};
 use crate::instruction::{Effect, Flow};
 use crate::state::{Kind, State};

@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 use unwind::sframe::Row;
 
+use super::entered::Entered;
 use super::{ALL, Claims};
-use crate::graph::{Constant, Edge, Node};
+use crate::graph::{Constant, Edge};
 use crate::instruction::{Flow, Named};
 use crate::program::Function;
 use crate::row::{self, Place};
@@ -31,6 +32,11 @@ impl Claims<'_> {
     fn enter_all(&mut self, entered: &Entered) {
         let program = self.program;
         self.trap_starts = self.trap_starts(entered);
+        for (slot, row) in self.slots(entered) {
+            let state = self.trapped(row, slot);
+            self.trap_starts.insert(slot, state);
+            self.enter(entered, self.graph.node(slot).at, false);
+        }
         self.enter(entered, program.entry, false);
         let outermost =
             |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);
@@ -129,6 +135,9 @@ impl Claims<'_> {
             .function(address)
             .filter(|function| function.start == address);
         let first = function.and_then(|function| function.rows.first());
+        if let Some(state) = self.trap_starts.get(&number) {
+            return state.clone();
+        }
         let unknown = |why| State::unknown(Kind::Called, Cause::new(why, number));
         if let Some(row) = first.filter(|_| {
             function.is_some_and(|one| one.is_trap_code) && self.is_trap(entered, number, address)
@@ -338,55 +347,5 @@ impl Claims<'_> {
         }
         self.extents.all = extents;
         is_new
-    }
-}
-
-/// How code is entered, as far as its calls and ends tell.
-pub(super) struct Entered {
-    /// For each instruction: a direct call leads there.
-    is_called: Vec<bool>,
-    /// From where a return from a trap is reached.
-    ends_in_trap_return: Vec<bool>,
-    /// From where that, or code that is declared to be trap code, is reached.
-    pub(super) leads_to_trap_return: Vec<bool>,
-}
-
-impl Entered {
-    fn of(claims: &Claims<'_>) -> Self {
-        let graph = &claims.graph;
-        let numbers = || 0..graph.nodes.len() as u32;
-        let ends: Vec<u32> = numbers()
-            .filter(|number| graph.node(*number).flow == Flow::TrapReturn)
-            .collect();
-        let functions = claims.program.functions.iter();
-        let declared = functions.filter(|function| function.is_trap_code);
-        let declared = declared.flat_map(|function| graph.between(function.start, function.end));
-        let declared = declared.chain(ends.iter().copied()).collect();
-        let mut is_called = vec![false; graph.nodes.len()];
-        for callee in graph.nodes.iter().filter_map(Node::target_of_call) {
-            is_called[callee as usize] = true;
-        }
-        Self {
-            is_called,
-            ends_in_trap_return: claims.leading_to(ends),
-            leads_to_trap_return: claims.leading_to(declared),
-        }
-    }
-}
-
-impl Claims<'_> {
-    fn leading_to(&self, mut work: Vec<u32>) -> Vec<bool> {
-        let mut leads = vec![false; self.graph.nodes.len()];
-        for number in &work {
-            leads[*number as usize] = true;
-        }
-        while let Some(number) = work.pop() {
-            for &before in self.predecessors.of(number) {
-                if !std::mem::replace(&mut leads[before as usize], true) {
-                    work.push(before);
-                }
-            }
-        }
-        leads
     }
 }

@@ -1,7 +1,7 @@
 //! Decodes the instructions of an image.
 
 use super::{Constant, Graph, Node, OUT};
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, VectorTable};
 use crate::instruction::{Flow, Instruction};
 use crate::program::{Program, Section};
 
@@ -63,11 +63,15 @@ impl Graph {
         }));
         work.push(program.entry);
         work.extend(program.landing_pads.iter().map(|pad| pad.pad));
-        while let Some(at) = work.pop() {
-            if let Some((number, true)) = decode(at, &mut found) {
-                work.extend(leads_to(at, &found[number as usize].1));
+        let mut follow = |mut work: Vec<u64>, found: &mut Vec<(u64, Instruction)>| {
+            while let Some(at) = work.pop() {
+                if let Some((number, true)) = decode(at, found) {
+                    work.extend(leads_to(at, &found[number as usize].1));
+                }
             }
-        }
+        };
+        follow(work, &mut found);
+        follow(slots(program, architecture, &found), &mut found);
         Self::sorted(found, numbers, unit)
     }
 
@@ -119,6 +123,31 @@ impl Graph {
         }
         graph
     }
+}
+
+/// The addresses of the slots of what may be vector tables: addresses that the code names, if any of it sets the register for them.
+fn slots(
+    program: &Program<'_>,
+    architecture: &dyn Architecture,
+    found: &[(u64, Instruction)],
+) -> Vec<u64> {
+    let form = architecture.convention().vectors;
+    let is_set = |form: &&VectorTable| {
+        found
+            .iter()
+            .any(|(_, one)| form.is_set_by(one.flow, &one.effects))
+    };
+    let Some(form) = form.filter(is_set) else {
+        return Vec::new();
+    };
+    let mut all: Vec<u64> = found.iter().map(|(at, _)| *at).collect();
+    all.sort_unstable();
+    let named = architecture.named(program, &all);
+    let tables = named.iter().map(|named| named.address);
+    let tables = tables.filter(|table| table.is_multiple_of(form.alignment()));
+    tables
+        .flat_map(|table| form.slots(table).map(|(slot, _)| slot))
+        .collect()
 }
 
 /// The addresses of the instructions to which control goes from one that was decoded.

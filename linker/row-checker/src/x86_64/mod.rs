@@ -33,6 +33,7 @@ static CONVENTION: Convention = Convention {
     unit: 1,
     aligns_at_traps: true,
     stores_keep_flags: false,
+    vectors: None,
 };
 
 /// Addresses, and distances of 4 and of 8 bytes.

@@ -1,0 +1,57 @@
+//! Vector tables: where a processor enters code at an exception, in slots of one size each (AArch64).
+
+use rustc_hash::FxHashSet;
+use unwind::sframe::Row;
+
+use super::Claims;
+use super::entered::Entered;
+use crate::architecture::VectorTable;
+
+impl Claims<'_> {
+    /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address that
+    /// the code names which sets the register for it, or code that calls that; no call leads there, each slot is at most the start of a
+    /// function, and a return from a trap is reached.
+    pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
+        let Some(form) = self.convention.vectors else {
+            return Vec::new();
+        };
+        let setters = self.setters(form);
+        let names = self.jumps.named.iter().filter(|named| {
+            let number = self.graph.at(named.at);
+            number.is_some_and(|number| setters.contains(&self.extents.of[number as usize]))
+        });
+        let mut tables: Vec<u64> = names.map(|named| named.address).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables.retain(|table| table.is_multiple_of(form.alignment()));
+        let slots = tables.iter().filter_map(|table| {
+            let all = form.slots(*table).map(|(at, row)| {
+                let start = self.program.extent(at).start;
+                let is_start = start >= *table && (start - table).is_multiple_of(form.slot);
+                let number = self.graph.at(at).filter(|_| is_start)?;
+                (!entered.is_called[number as usize]).then_some((number, row))
+            });
+            let all: Vec<(u32, &'static Row)> = all.collect::<Option<_>>()?;
+            let ends = |(number, _): &(u32, &Row)| entered.ends_in_trap_return[*number as usize];
+            all.iter().any(ends).then_some(all)
+        });
+        slots.flatten().collect()
+    }
+
+    /// The extents of the functions that set the register with the address of the table, and of those that call them.
+    fn setters(&self, form: &VectorTable) -> FxHashSet<u32> {
+        let numbers = || 0..self.graph.nodes.len() as u32;
+        let sets = numbers().filter(|number| {
+            let flow = self.graph.node(*number).flow;
+            form.is_set_by(flow, self.graph.effects(*number))
+        });
+        let extent = |number: u32| self.extents.of[number as usize];
+        let own: FxHashSet<u32> = sets.map(extent).collect();
+        let calls = numbers().filter(|number| {
+            let callee = self.graph.node(*number).target_of_call();
+            callee.is_some_and(|callee| own.contains(&extent(callee)))
+        });
+        let callers: Vec<u32> = calls.map(extent).collect();
+        own.into_iter().chain(callers).collect()
+    }
+}

@@ -1,0 +1,122 @@
+//! Vector tables of AArch64 without directives.
+
+use super::{AARCH64, judge};
+
+/// A kernel with a vector table. `setter` sets the register for it. The slots of exceptions that keep the stack pointer branch to `common`, and the
+/// others to `others`.
+fn kernel(setter: &str, rows: &Rows, end: &str) -> String {
+    let Rows {
+        first,
+        behind,
+        others,
+    } = rows;
+    let slot = |number: usize| {
+        let to = if (4..8).contains(&number) {
+            "common"
+        } else {
+            "others"
+        };
+        format!(" .balign 128\n b {to}\n")
+    };
+    let slots: String = (0..16).map(slot).collect();
+    format!(
+        "
+.type outer, %function
+outer:
+ {setter}
+ b .
+.size outer, . - outer
+handle:
+ ret
+.balign 2048
+vectors:
+{slots}
+common:
+ sub sp, sp, #32 | {first}
+ mrs x9, elr_el1 | {behind}
+ stp x30, x9, [sp, #16] | {behind}
+ bl handle | {behind}
+ ldp x30, x9, [sp, #16] | {behind}
+ msr elr_el1, x9 | {behind}
+ add sp, sp, #32 | {behind}
+ {end} | {first}
+others:
+ b others | {others}
+"
+    )
+}
+
+/// The rows of a kernel.
+struct Rows {
+    /// The first and the last instruction of `common`.
+    first: &'static str,
+    /// Behind its first instruction, which moves the stack pointer.
+    behind: &'static str,
+    others: &'static str,
+}
+
+const TRAP: Rows = Rows {
+    first: "sp+0 trap",
+    behind: "sp+32 trap",
+    others: "Register(16904)+0 trap",
+};
+
+/// Nothing is proven.
+const NONE: Rows = Rows {
+    first: "-",
+    behind: "-",
+    others: "sp+0 unproven",
+};
+
+#[test]
+fn code_of_slots_is_trap_code() {
+    for (name, setter) in [
+        ("derived-vectors-adr", "adr x0, vectors\n msr vbar_el1, x0"),
+        (
+            "derived-vectors-page",
+            "adrp x8, vectors\n add x8, x8, :lo12:vectors\n msr vbar_el1, x8\n isb",
+        ),
+        (
+            "derived-vectors-literal",
+            "ldr x0, =vectors\n msr vbar_el1, x0",
+        ),
+        (
+            "derived-vectors-moved",
+            "movz x1, #:abs_g1:vectors\n movk x1, #:abs_g0_nc:vectors\n mov x0, x1\n msr vbar_el1, x0",
+        ),
+    ] {
+        judge(name, AARCH64, &kernel(setter, &TRAP, "eret"));
+    }
+}
+
+#[test]
+fn the_address_may_be_an_argument_of_the_function_that_sets_the_register() {
+    let setter = "adr x0, vectors\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
+    let program = kernel(setter, &TRAP, "eret").replace(".size outer, . - outer\nhandle", "handle");
+    judge("derived-vectors-argument", AARCH64, &program);
+}
+
+/// Without one of these facts the code is not known to be a vector table.
+#[test]
+fn other_code_has_no_rows_of_trap_code() {
+    for (name, setter) in [
+        ("derived-vectors-unset", "adr x0, vectors"),
+        (
+            "derived-vectors-other-level",
+            "adr x0, vectors\n msr vbar_el2, x0",
+        ),
+        ("derived-vectors-unnamed", "ldr x0, [x1]\n msr vbar_el1, x0"),
+        (
+            "derived-vectors-middle",
+            "adr x0, vectors + 128\n msr vbar_el1, x0",
+        ),
+    ] {
+        judge(name, AARCH64, &kernel(setter, &NONE, "eret"));
+    }
+    let set = "adr x0, vectors\n msr vbar_el1, x0";
+    judge(
+        "derived-vectors-endless",
+        AARCH64,
+        &kernel(set, &NONE, "b ."),
+    );
+}
