@@ -36,6 +36,7 @@ pub mod gsym;
 pub mod image;
 pub mod inspect;
 pub mod link;
+pub mod links;
 mod loaders;
 pub mod make;
 pub mod map;

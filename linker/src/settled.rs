@@ -9,8 +9,18 @@ use crate::cfi::Frames;
 use crate::derived::derive;
 use crate::function::{Function, says_the_same};
 use crate::image::Image;
+use crate::links::InterruptedLinks;
 use crate::symbols::Symbols;
 use crate::unproven::{Unproven, places};
+
+/// What the checker says of an image's rows.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    /// The code whose rows are unproven.
+    pub unproven: Unproven,
+    /// Where trap code has the interrupted link register.
+    pub links: InterruptedLinks,
+}
 
 /// Checks the rows of an image, replaces rows that are not accepted where others follow, and returns the unproven ranges. `described` contains
 /// the extents of functions from call frame information.
@@ -26,14 +36,17 @@ pub fn settle(
     frames: &mut Frames,
     symbols: &Symbols,
     has_lost: bool,
-) -> Option<Unproven> {
+) -> Option<Settled> {
     let mut verdicts = derive(image, described, frames, symbols, has_lost)?;
     let functions = &mut frames.functions;
     for function in functions.iter_mut().filter(|_| has_lost) {
         let places = places(&verdicts, function);
         forget(function, &mut verdicts[places], image.architecture);
     }
-    Some(Unproven::of(functions, &verdicts))
+    Some(Settled {
+        unproven: Unproven::of(functions, &verdicts),
+        links: InterruptedLinks::of(functions, &verdicts),
+    })
 }
 
 /// If only registers of the caller are unproven, marks them as lost in the row and removes them from the verdict.

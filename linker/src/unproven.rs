@@ -216,7 +216,7 @@ impl Unproven {
 }
 
 /// Whether the checker accepts the row.
-fn is_accepted(verdict: &Verdict) -> bool {
+pub(crate) fn is_accepted(verdict: &Verdict) -> bool {
     verdict.unproven.is_empty() && !verdict.is_padding
 }
 

@@ -107,12 +107,12 @@ fn code_of_32_bits_is_unproven() {
         let symbols = Symbols::of(&image.file);
         let rows = Rows::of(&image, true, Frames::default(), &symbols).unwrap();
         let mut frames = rows.frames;
-        let unproven = settle(&image, &[], &mut frames, &symbols, true).unwrap();
+        let settled = settle(&image, &[], &mut frames, &symbols, true).unwrap();
         for (function, expected) in [("check", is_narrow), ("serve", false)] {
             let mut all = image.file.symbols();
             let symbol = all.find(|symbol| symbol.name() == Ok(function)).unwrap();
             assert_eq!(
-                unproven.contains(symbol.address()),
+                settled.unproven.contains(symbol.address()),
                 expected,
                 "{name}: {function}"
             );

@@ -4,7 +4,7 @@ use core::fmt;
 
 use unwind::sframe::ParseError;
 use unwind::symbols::{SymbolTable, SymbolsError};
-use unwind::{Code, End, Found, LookupError, Machine, Range, Restored, RowSource};
+use unwind::{Code, End, Found, LookupError, Machine, Range, Restored, RowSource, Rule};
 
 use crate::image::Section;
 use crate::tables::{self, ImageTables, Outcome, is_without_tables};
@@ -197,6 +197,10 @@ impl RowSource for Rows<'_> {
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
         self.at(pc).restored(pc, restored);
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        self.at(pc).interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -1,8 +1,8 @@
 //! The one pass that is trusted: once through all code that entries lead to, with the claims as they are.
 
-use unwind::sframe::{Row, Rule};
+use unwind::sframe::{Base, Row, Rule};
 
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, Convention};
 use crate::claims::Claims;
 use crate::derive::{Derived, derive, is_called};
 use crate::graph::Constant;
@@ -10,7 +10,7 @@ use crate::instruction::Flow;
 use crate::program::{Function, Program};
 use crate::row::{self, Unproven};
 use crate::state::State;
-use crate::value::Why;
+use crate::value::{Value, Why};
 
 /// What the checker says of an instruction with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Verdict {
     pub unproven: Vec<(row::Part, Reason)>,
     /// It is padding or a constant that no way leads to.
     pub is_padding: bool,
+    /// In trap code: where the interrupted link register is. Counted from the stack pointer, or the register itself.
+    pub interrupted_link: Option<Rule>,
 }
 
 /// Why something does not follow.
@@ -143,6 +145,7 @@ fn pass(
                 length: node.length,
                 unproven: vec![(row::Part::Entry, reason)],
                 is_padding: node.is_padding || node.constant != Constant::No,
+                interrupted_link: None,
             }
         };
         match verdict {
@@ -202,5 +205,29 @@ fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
         length: node.length,
         unproven: reasons,
         is_padding: false,
+        interrupted_link: interrupted_link(claims.convention, node.flow, state),
+    })
+}
+
+/// Where trap code has the link register of what it interrupted. A word of the stack is preferred: during a call, the register is the callee's.
+fn interrupted_link(convention: &Convention, flow: Flow, state: &State) -> Option<Rule> {
+    let link = convention.link.filter(|_| state.kind.is_trap())?;
+    let right = Value::Entry(link);
+    let top = match state.get(convention.stack_pointer) {
+        Value::Cfa(top) => Some(top),
+        _ => None,
+    };
+    let slot = state.slots.iter().rev().find(|slot| slot.1 == right);
+    let offset = slot
+        .zip(top)
+        .map(|((at, _), top)| i64::from(*at) - i64::from(top));
+    if let Some(offset @ 0..) = offset {
+        let base = Base::StackPointer;
+        return Some(Rule::Saved { base, offset });
+    }
+    let is_call = matches!(flow, Flow::Call | Flow::IndirectCall);
+    (!is_call && state.get(link) == right).then_some(Rule::Value {
+        base: Base::Register(link.into()),
+        offset: 0,
     })
 }

@@ -89,7 +89,15 @@ pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<C
             if subject.only_map().is_some() {
                 map::fill_gaps(&mut own, &functions);
             }
-            Proven::of(&image, &rows, &own, listed.as_ref(), functions.clone())
+            let links = subject.links(Some(&own));
+            Proven::of(
+                &image,
+                &rows,
+                &own,
+                listed.as_ref(),
+                &links,
+                functions.clone(),
+            )
         }
         None => None,
     };

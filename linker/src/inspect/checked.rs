@@ -10,6 +10,7 @@ use row_checker::value::Why;
 use crate::checked;
 use crate::function::Function;
 use crate::image::Image;
+use crate::links::InterruptedLinks;
 use crate::symbols::{Names, Symbols};
 use crate::unproven::Unproven;
 
@@ -27,6 +28,8 @@ pub struct Accepted {
     pub listed: Option<u64>,
     /// Number of bytes whose rows the tables wrongly report as proven, and the first address.
     pub unlisted: Option<(u64, u64)>,
+    /// The first address of trap code for which the tables contain a place of the link register that does not follow from the code.
+    pub wrong_link: Option<u64>,
     /// The code whose rows are not accepted.
     pub rest: Unproven,
     /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
@@ -42,12 +45,14 @@ impl Accepted {
         described: &[Function],
         own: &[Function],
         listed: Option<&Unproven>,
+        links: &InterruptedLinks,
     ) -> Option<Self> {
         let verdicts = checked::check(image, described, own)?;
         let rest = Unproven::of(own, &verdicts);
         let mut accepted = Self {
             listed: listed.map(Unproven::bytes),
             unlisted: listed.and_then(|listed| rest.beyond(listed)),
+            wrong_link: links.beyond(&InterruptedLinks::of(own, &verdicts)),
             rest,
             ..Self::default()
         };
@@ -93,6 +98,12 @@ impl Accepted {
             writeln!(
                 out,
                 "error: the list omits {bytes} bytes whose rows are unproven, first at {first:#x}; link the image again"
+            )?;
+        }
+        if let Some(at) = self.wrong_link {
+            writeln!(
+                out,
+                "error: the tables contain a place of the link register at {at:#x} that does not follow from the code; link the image again"
             )?;
         }
         let mut reasons: Vec<_> = self.unproven.iter().collect();

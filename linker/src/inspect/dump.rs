@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unwind::sframe::{Abi, Function, Section};
+use unwind::sframe::{Abi, Function, Rule, Section};
 
 use super::Subject;
 use crate::sframe::rule::texts;
@@ -69,6 +69,18 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "    unproven: pc = {:#x}, size = {size} bytes",
+            range.start
+        )?;
+    }
+    for (range, rule) in subject.links(own.as_ref()).ranges() {
+        let size = range.end.wrapping_sub(range.start);
+        let place = match rule {
+            Rule::Saved { offset, .. } => format!("sp{offset:+}"),
+            _ => "u".to_owned(),
+        };
+        writeln!(
+            out,
+            "    link register: pc = {:#x}, size = {size} bytes, {place}",
             range.start
         )?;
     }

@@ -33,6 +33,7 @@ pub use strict::Strict;
 
 use crate::cfi::Frames;
 use crate::image::{self, Section};
+use crate::links::InterruptedLinks;
 use crate::symbols::{Names, Symbols, printable};
 use crate::unproven::Unproven;
 use crate::{architecture, map as rule_map, relocatable, sframe, symbols};
@@ -152,6 +153,14 @@ impl<'data> Subject<'data> {
             Some(map) => Unproven::listed(map, &own?.functions, self.size),
             None => Unproven::listed(&self.tables, &own?.functions, self.size),
         }
+    }
+
+    /// Returns where trap code has the interrupted link register, by the tables, whose functions are `own`.
+    #[must_use]
+    pub fn links(&self, own: Option<&Frames>) -> InterruptedLinks {
+        own.map_or_else(InterruptedLinks::default, |own| {
+            InterruptedLinks::listed(&self.tables, &own.functions, self.size)
+        })
     }
 
     /// The rule map, if it is all that has rows.

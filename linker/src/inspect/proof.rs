@@ -7,6 +7,7 @@ use super::Accepted;
 use crate::cfi::Frames;
 use crate::function::Function;
 use crate::image::Image;
+use crate::links::InterruptedLinks;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::tally::{Functions, Tally};
 use crate::prove::{Made, Proof, Rows};
@@ -47,13 +48,14 @@ pub struct Proven {
 
 impl Proven {
     /// Judges the rows that a link would make, and those that the image has, which are `own`. `None`: its instructions cannot be followed.
-    /// `listed` is the list of unproven ranges in its tables.
+    /// `listed` is the list of unproven ranges in its tables, `links` that of interrupted link registers.
     #[must_use]
     pub fn of(
         image: &Image<'_>,
         rows: &Rows,
         own: &Frames,
         listed: Option<&Unproven>,
+        links: &InterruptedLinks,
         symbols: Symbols,
     ) -> Option<Self> {
         let proof = rows.proof.as_ref()?;
@@ -62,7 +64,7 @@ impl Proven {
         // Every row of a handler is wrong, for one reason.
         mended.retain(|one| !handlers.iter().any(|handler| handler.contains(one.start)));
         let judged = Proof::of(image, own, &symbols)?;
-        let accepted = Accepted::of(image, &rows.described, &own.functions, listed);
+        let accepted = Accepted::of(image, &rows.described, &own.functions, listed, links);
         // The search may guess. It does not refute a row that the checker accepts.
         let is_accepted = |one: &Contradiction| {
             let rest = accepted.as_ref().map(|accepted| &accepted.rest);
@@ -82,11 +84,12 @@ impl Proven {
         })
     }
 
-    /// Whether the code contradicts no row, and the tables list all unproven rows.
+    /// Whether the code contradicts no row and no place of the link register, and the tables list all unproven rows.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         let accepted = self.accepted.as_ref();
-        self.wrong.is_empty() && accepted.is_none_or(|accepted| accepted.unlisted.is_none())
+        let is_ok = |one: &Accepted| one.unlisted.is_none() && one.wrong_link.is_none();
+        self.wrong.is_empty() && accepted.is_none_or(is_ok)
     }
 
     /// Writes all results.

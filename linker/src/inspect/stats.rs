@@ -116,7 +116,9 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
             checksums += format::CHECKSUM_SIZE;
             addresses += section.moved_by().map_or(0, |_| format::LINKED_SIZE);
             unproven += section.unproven_count().map_or(0, |count| {
-                count * format::UNPROVEN_SIZE + format::PROOF_SIZE
+                count * format::UNPROVEN_SIZE
+                    + format::PROOF_SIZE
+                    + section.interrupted_links_size()
             });
             code += section.code_checksums_size();
         }

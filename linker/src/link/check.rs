@@ -7,6 +7,7 @@ use unwind::symbols::SymbolTable;
 
 use super::tables::Tables;
 use crate::image::{Image, build_id};
+use crate::links::InterruptedLinks;
 use crate::parallel::both;
 use crate::sframe::compare;
 use crate::symbols::{self, Coverage};
@@ -46,6 +47,12 @@ impl Tables {
             );
         }
         self.check_proof(".sframe", &tables)?;
+        let links = InterruptedLinks::listed(&tables, &self.frames.functions, u64::MAX);
+        if let Some(at) = links.beyond(&self.links).or(self.links.beyond(&links)) {
+            bail!(
+                "the written .sframe contains a wrong place for the link register at {at:#x}; please report this"
+            );
+        }
         self.check_map(image, Some(&tables))
     }
 

@@ -11,6 +11,7 @@ use crate::code_checksums::CodeChecksums;
 use crate::covered::Covered;
 use crate::function::Function;
 use crate::image::Image;
+use crate::links::InterruptedLinks;
 use crate::map::{Map, Unfit};
 use crate::outermost;
 use crate::parallel::both;
@@ -47,6 +48,8 @@ pub struct Tables {
     pub map: Option<Result<Map, Unfit>>,
     /// The code whose rows are unproven; `None` if the rows were not checked.
     pub unproven: Option<Unproven>,
+    /// Where trap code has the interrupted link register.
+    pub(super) links: InterruptedLinks,
     /// The checksums of the code of the first link.
     pub code_checksums: CodeChecksums,
     /// What `.symbols` is made from.
@@ -87,7 +90,7 @@ impl Tables {
                 named,
                 options.reads_debug(),
             )?;
-            let unproven = match options.repair {
+            let settled = match options.repair {
                 true => settle(
                     image,
                     &rows.described,
@@ -97,6 +100,8 @@ impl Tables {
                 ),
                 false => None,
             };
+            let (unproven, links) = settled.map(|one| (one.unproven, one.links)).unzip();
+            let links = links.unwrap_or_default();
             let unproven = match (options.unproven, unproven) {
                 (OnUnproven::Drop, Some(unproven)) => {
                     frames.functions = unproven.without(frames.functions);
@@ -108,10 +113,10 @@ impl Tables {
             let table =
                 has_abi.then(|| Table::of_version(version, image.architecture, &mut frames));
             let table = table.map(|table| {
-                let table = table.with_proof(unproven.clone());
+                let table = table.with_proof(unproven.clone(), links.clone());
                 table.with_code(code_checksums.clone())
             });
-            Ok::<_, Error>(Some((frames, rows, table, unproven)))
+            Ok::<_, Error>(Some((frames, rows, table, (unproven, links))))
         };
         let symbols = || {
             let symbols = functions.clone();
@@ -127,7 +132,7 @@ impl Tables {
         };
         let (symbols, sframe) = both(symbols, sframe);
         let (symbols, code, blob) = symbols?;
-        let (frames, rows, table, unproven) = sframe?.unwrap_or_default();
+        let (frames, rows, table, (unproven, links)) = sframe?.unwrap_or_default();
         // Where SFrame has no ABI, a map is all that there can be.
         let is_wanted = options.sframe.is_some();
         let only_map = is_wanted && image.architecture.abi.is_none();
@@ -152,6 +157,7 @@ impl Tables {
             table,
             map,
             unproven,
+            links,
             code_checksums,
             code,
             blob,

@@ -12,6 +12,7 @@ use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::code_checksums::CodeChecksums;
 use crate::function::{Function, LeftOut};
+use crate::links::InterruptedLinks;
 use crate::unproven::Unproven;
 
 /// A section before its address is known. Its size does not depend on the address, so that the linker can place it first.
@@ -25,6 +26,8 @@ pub struct Table {
     row_count: usize,
     /// The list of unproven ranges; `None` for a table without a proof.
     unproven: Option<Unproven>,
+    /// Where trap code has the interrupted link register. Not written in a table without a proof.
+    links: InterruptedLinks,
     code: CodeChecksums,
 }
 
@@ -61,6 +64,7 @@ impl Table {
             rows: Vec::new(),
             row_count: 0,
             unproven: None,
+            links: InterruptedLinks::default(),
             code: CodeChecksums::default(),
         };
         let mut known = FxHashMap::default();
@@ -84,10 +88,15 @@ impl Table {
         table
     }
 
-    /// Sets the list of unproven ranges. Without a list, the table contains no proof.
+    /// Sets the list of unproven ranges, and where trap code has the interrupted link register. Without the first list, the table contains no
+    /// proof.
     #[must_use]
-    pub fn with_proof(self, unproven: Option<Unproven>) -> Self {
-        Self { unproven, ..self }
+    pub fn with_proof(self, unproven: Option<Unproven>, links: InterruptedLinks) -> Self {
+        Self {
+            unproven,
+            links,
+            ..self
+        }
     }
 
     /// Sets the checksums of the image's code.
@@ -169,13 +178,26 @@ impl Table {
             return 0;
         }
         let list = self.unproven.as_ref().map_or(0, |list| {
-            list.stored(0).len() * format::UNPROVEN_SIZE + format::PROOF_SIZE
+            let links = match self.links.count() {
+                0 => 0,
+                count => count * format::LINK_SIZE + format::LINKS_SIZE,
+            };
+            links + list.stored(0).len() * format::UNPROVEN_SIZE + format::PROOF_SIZE
         });
         list + self.code.size() + format::LINKED_SIZE + format::CHECKSUM_SIZE
     }
 
-    fn write_unproven(&self, out: &mut Out, address: u64) {
+    fn write_proof(&self, out: &mut Out, address: u64) {
         let Some(list) = &self.unproven else { return };
+        if self.links.count() > 0 {
+            for (start, size, place) in self.links.stored(address) {
+                out.u64(start);
+                out.u32(size);
+                out.u32(place);
+            }
+            out.size(self.links.count());
+            out.u32(format::LINK_MAGIC);
+        }
         let ranges = list.stored(address);
         for (start, size) in &ranges {
             out.u32(*start);
@@ -261,7 +283,7 @@ impl Table {
         out.bytes.extend_from_slice(&self.rows);
         out.bytes.resize(out.bytes.len() + room, 0);
         if self.tail_size() > 0 {
-            self.write_unproven(&mut out, address);
+            self.write_proof(&mut out, address);
             out.code_checksums(&self.code, address);
             out.u64(address);
             out.u32(format::LINKED_MAGIC);

@@ -12,6 +12,7 @@ use linker::derived::derive;
 use linker::function::Function;
 use linker::image::Image;
 use linker::inspect::Subject;
+use linker::links::InterruptedLinks;
 use linker::map::Map;
 use linker::prove::Rows;
 use linker::prove::world::row_of;
@@ -207,7 +208,8 @@ impl Module {
         let table = match image.architecture.abi {
             Some(_) => {
                 let table = Table::new(image.architecture, &mut frames);
-                table.with_proof(unproven).to_bytes(address)
+                let table = table.with_proof(unproven, InterruptedLinks::default());
+                table.to_bytes(address)
             }
             None => match Map::new(image.architecture, &frames.functions, unproven.as_ref()) {
                 Ok(map) => map.to_bytes(address),

@@ -49,6 +49,20 @@ pub const LINKED_SIZE: usize = 12;
 /// then the number of ranges (4 bytes), then this magic. All fields are little-endian. A range also applies to code at a multiple of
 /// 4 GiB from it, so that code which is far from the table, and not listed, can count as unproven, but never the reverse.
 pub const PROOF_MAGIC: u32 = 0x4650_4653;
+/// Last four bytes of the list of interrupted link registers: `SFLR`.
+///
+/// The list is an extension of this project, for AArch64: the rules of a row do not contain the link register, which a leaf that was interrupted
+/// needs. It precedes the list of unproven ranges ([`PROOF_MAGIC`]). It contains ranges of trap code in ascending order of their address,
+/// [`LINK_SIZE`] bytes each: 8 bytes for the start relative to the table's first byte, modulo 2^64, 4 bytes for the size in bytes, and 4 bytes for
+/// the distance from the stack pointer to the word with the interrupted value of the link register in bytes, or [`LINK_IN_REGISTER`]; then the
+/// number of ranges (4 bytes), then this magic. All fields are little-endian.
+pub const LINK_MAGIC: u32 = 0x524c_4653;
+/// In the place of a distance: the link register still has the interrupted value.
+pub const LINK_IN_REGISTER: u32 = u32::MAX;
+/// Size of one range in the list of interrupted link registers, in bytes.
+pub const LINK_SIZE: usize = 16;
+/// Size of the list of interrupted link registers without the ranges, in bytes.
+pub const LINKS_SIZE: usize = 8;
 /// Last four bytes of the list of code checksums: `SFCD`.
 ///
 /// The list is an extension of this project. It precedes the linked address ([`LINKED_MAGIC`]), behind the list of unproven ranges. It contains

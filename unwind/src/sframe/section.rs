@@ -3,6 +3,7 @@
 use crate::bytes::{ByteOrder, Bytes};
 use crate::code_checksums::CheckedCode;
 use crate::readers::{self, Reader as _};
+use crate::row::Rule;
 use crate::sframe::abi::Abi;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
@@ -208,6 +209,19 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn unproven_count(&self) -> Option<usize> {
         self.unproven.map(<[_]>::len)
+    }
+
+    /// Returns where trap code at the address `pc` has the link register of what it interrupted: a word at a distance from the stack pointer, or
+    /// still the register. `None` if the section does not list that. See [`format::LINK_MAGIC`].
+    #[must_use]
+    pub fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        tail::interrupted_link(self.data, self.address, pc)
+    }
+
+    /// Returns the size of the list of interrupted link registers in bytes; 0 if the section contains none. See [`format::LINK_MAGIC`].
+    #[must_use]
+    pub fn interrupted_links_size(&self) -> usize {
+        tail::links_size(self.data)
     }
 
     /// Returns the size of the list of code checksums in bytes; 0 if the section contains none. See [`format::CODE_MAGIC`].

@@ -1,10 +1,12 @@
-//! The trailer that `linker` writes after the rows of a little-endian table: the list of unproven ranges, the checksums of the code, the
-//! linked address, and the checksum of the table. Other readers never look there. [`format`] defines the fields.
+//! The trailer that `linker` writes after the rows of a little-endian table: the list of interrupted link registers, the list of unproven
+//! ranges, the checksums of the code, the linked address, and the checksum of the table. Other readers never look there. [`format`] defines the fields.
 
 use crate::bytes::ByteOrder;
 use crate::code_checksums::{self, CodeChecksums};
 use crate::lookup::Proof;
+use crate::row::{Base, Rule};
 use crate::sframe::format;
+use crate::sframe::search::last_at_most;
 
 /// Ranges of code whose rows are unproven, in ascending order.
 pub(super) type Unproven<'a> = &'a [[u8; format::UNPROVEN_SIZE]];
@@ -31,17 +33,74 @@ fn behind_proof(before: &[u8]) -> (CodeChecksums<'_>, &[u8]) {
 
 /// Returns the unproven ranges; `None` if the table contains no proof.
 pub(super) fn unproven(table: &[u8]) -> Option<Unproven<'_>> {
+    Some(proof_list(table)?.0)
+}
+
+/// Returns the unproven ranges, and the bytes before their list.
+fn proof_list(table: &[u8]) -> Option<(Unproven<'_>, &[u8])> {
     let (_, before) = linked(table)?;
     let (_, before) = behind_proof(before);
-    let (before, magic) = before.split_last_chunk()?;
+    list_at_end(before, format::PROOF_MAGIC)
+}
+
+/// Returns the ranges of a list of `SIZE` bytes each that ends with its number and a magic, and the bytes before the list.
+fn list_at_end<const SIZE: usize>(bytes: &[u8], magic: u32) -> Option<(&[[u8; SIZE]], &[u8])> {
+    let (before, found) = bytes.split_last_chunk()?;
     let (before, count) = before.split_last_chunk()?;
-    if u32::from_le_bytes(*magic) != format::PROOF_MAGIC {
+    if u32::from_le_bytes(*found) != magic {
         return None;
     }
     let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
-    let size = count.checked_mul(format::UNPROVEN_SIZE)?;
-    let ranges = before.get(before.len().checked_sub(size)?..)?;
-    Some(ranges.as_chunks().0)
+    let size = count.checked_mul(SIZE)?;
+    let (before, ranges) = before.split_at_checked(before.len().checked_sub(size)?)?;
+    Some((ranges.as_chunks().0, before))
+}
+
+/// Returns the ranges of trap code with the place of the interrupted link register; an empty list if the table contains none.
+fn links(table: &[u8]) -> &[[u8; format::LINK_SIZE]] {
+    let list = proof_list(table).and_then(|(_, before)| list_at_end(before, format::LINK_MAGIC));
+    list.map_or(&[], |(links, _)| links)
+}
+
+/// Returns the size of the list of interrupted link registers, in bytes; 0 if the table contains none.
+pub(super) fn links_size(table: &[u8]) -> usize {
+    match links(table).len() {
+        0 => 0,
+        count => count
+            .saturating_mul(format::LINK_SIZE)
+            .saturating_add(format::LINKS_SIZE),
+    }
+}
+
+/// Returns where the interrupted link register is in trap code at address `pc`, by the list of a table at address `address`.
+pub(super) fn interrupted_link(table: &[u8], address: u64, pc: u64) -> Option<Rule> {
+    let links = links(table);
+    // Distances from the table to the code have a sign.
+    let distance = pc.wrapping_sub(address);
+    let start = |number: usize| Some(fields(links, number)?.0.cast_signed());
+    let number = last_at_most::<1, _>(links.len(), distance.cast_signed(), start)?;
+    let (start, size, place) = fields(links, number)?;
+    if distance.wrapping_sub(start) >= u64::from(size) {
+        return None;
+    }
+    Some(match place {
+        format::LINK_IN_REGISTER => Rule::Value {
+            base: Base::Register(crate::aarch64::LR),
+            offset: 0,
+        },
+        offset => Rule::Saved {
+            base: Base::StackPointer,
+            offset: offset.into(),
+        },
+    })
+}
+
+/// Returns the start of range `number` as a distance from the table, its size in bytes, and the place of the link register.
+fn fields(links: &[[u8; format::LINK_SIZE]], number: usize) -> Option<(u64, u32, u32)> {
+    let (start, rest) = links.get(number)?.split_first_chunk()?;
+    let (size, place) = rest.split_first_chunk()?;
+    let place = u32::from_le_bytes(*place.first_chunk()?);
+    Some((u64::from_le_bytes(*start), u32::from_le_bytes(*size), place))
 }
 
 /// Returns whether the row for address `pc` is proven, by the ranges of the table at address `table`.

@@ -7,6 +7,7 @@ use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::registers::Machine;
 use crate::restored::Restored;
+use crate::row::Rule;
 use crate::verdict::End;
 
 /// A source of rows that asks a cache first, which the caller lends, and keeps there what its own source has found: for a profiler, which walks
@@ -101,6 +102,10 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
         self.source.restored(pc, restored);
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        self.source.interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -10,6 +10,7 @@ use crate::lookup::{Found, LookupError, Proof};
 use crate::memory::Range;
 use crate::registers::{Machine, RegisterSet};
 use crate::restored::Restored;
+use crate::row::Rule;
 use crate::verdict::End;
 
 /// A function that knows which addresses the function with code at this one has: by `.symbols`, or by whatever a kernel has. It should
@@ -100,6 +101,10 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
         self.source.restored(pc, restored);
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        self.source.interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

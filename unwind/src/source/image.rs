@@ -7,6 +7,7 @@ use crate::map::{self, Map, MapError};
 use crate::memory::Range;
 use crate::registers::Machine;
 use crate::restored::Restored;
+use crate::row::Rule;
 use crate::sframe::{self, Damage, ParseError, Tables, Verified};
 use crate::verdict::End;
 
@@ -159,6 +160,13 @@ impl RowSource for ImageTables<'_> {
         match self {
             Self::SFrame(_) => {}
             Self::Map(map) => map.restored(pc, restored),
+        }
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        match self {
+            Self::SFrame(tables) => tables.interrupted_link(pc),
+            Self::Map(_) => None,
         }
     }
 

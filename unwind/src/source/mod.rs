@@ -14,6 +14,7 @@ use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::registers::Machine;
 use crate::restored::Restored;
+use crate::row::Rule;
 use crate::verdict::End;
 
 pub use arm::{ArmTables, ArmVerified};
@@ -61,6 +62,13 @@ pub trait RowSource {
         let _ = (pc, restored);
     }
 
+    /// Where trap code at the address `pc`, which a row of this source is for, has the link register of what it interrupted, on AArch64. A walk
+    /// asks only there. By default that is not known.
+    #[inline(always)]
+    fn interrupted_link(&self, _pc: u64) -> Option<Rule> {
+        None
+    }
+
     /// Whether the address `pc` is in a function that it has rows for.
     fn covers(&self, pc: u64) -> bool;
 
@@ -96,6 +104,10 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
         (**self).restored(pc, restored);
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        (**self).interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {
@@ -155,6 +167,10 @@ impl<S: RowSource> RowSource for [S] {
         if let Some(source) = with_row(self, pc) {
             source.restored(pc, restored);
         }
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        with_row(self, pc)?.interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

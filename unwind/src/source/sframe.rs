@@ -3,6 +3,7 @@
 use super::RowSource;
 use crate::lookup::{Found, LookupError};
 use crate::registers::Machine;
+use crate::row::Rule;
 use crate::sframe::Tables;
 use crate::verdict::End;
 
@@ -21,6 +22,11 @@ impl RowSource for Tables<'_> {
             Ok(first) if self.has_one() => first.look_up(pc, found),
             _ => self.look_up_in_all(pc, found),
         }
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        let mut sections = self.sections().flatten();
+        sections.find_map(|section| section.interrupted_link(pc))
     }
 
     fn covers(&self, pc: u64) -> bool {

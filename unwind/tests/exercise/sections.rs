@@ -78,7 +78,13 @@ fn proof(tables: &Tables<'_>, found: &Found) {
             Some(0) => assert_eq!(found.proof, Proof::Proven),
             Some(_) => assert_ne!(found.proof, Proof::Unknown),
         }
-        assert!(section.code_checksums_size() <= section.length());
+        let sizes = [
+            section.code_checksums_size(),
+            section.interrupted_links_size(),
+        ];
+        assert!(sizes.iter().sum::<usize>() <= section.length());
+        let link = section.interrupted_link(found.range.start);
+        assert!(link.is_none() || section.interrupted_links_size() > 0);
     }
 }
 

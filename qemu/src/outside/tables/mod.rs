@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use unwind::sframe::{Damage, Verified};
-use unwind::{End, Found, LookupError, Machine, Range, Restored, RowSource};
+use unwind::{End, Found, LookupError, Machine, Range, Restored, RowSource, Rule};
 
 use crate::hardware::Processor;
 use arm::Arm;
@@ -153,6 +153,10 @@ impl RowSource for Rows<'_> {
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
         self.source.restored(pc, restored);
+    }
+
+    fn interrupted_link(&self, pc: u64) -> Option<Rule> {
+        self.source.interrupted_link(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

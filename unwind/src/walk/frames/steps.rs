@@ -1,9 +1,10 @@
 //! Steps of a walk, from a frame to its caller: by its row, and by what else there is where no row leads on.
 
 use super::{Frames, State};
+use crate::aarch64;
 use crate::lookup::{Found, LookupError};
 use crate::memory::{Memory, is_aligned};
-use crate::registers::{RegisterSet, cfa_at};
+use crate::registers::{Machine, RegisterSet, cfa_at};
 use crate::restored::Restored;
 use crate::row::Rule;
 use crate::source::RowSource;
@@ -164,6 +165,23 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         Ok((registers, cursor.exact && restored.only_at_calls))
     }
 
+    /// Adds the interrupted link register to `registers`, if the tables contain its place in the trap code at the cursor: the return address of
+    /// a leaf is nowhere else.
+    #[inline(never)]
+    fn learn_link(&self, registers: &mut R) {
+        if R::MACHINE != Machine::AArch64 {
+            return;
+        }
+        let cursor = &self.cursor;
+        let pc = lookup_pc(cursor.registers.pc(), cursor.kind());
+        let rule = self.unwinder.source.interrupted_link(pc);
+        // A rule with another base than a register has no frame address to count from.
+        let value = rule.and_then(|rule| cursor.restored(rule, 0, &self.memory).ok()?);
+        if let Some(value) = value {
+            registers.learn(aarch64::LR, value);
+        }
+    }
+
     /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them. They are changed, not copied, which
     /// would take as much stack again.
     #[inline(never)]
@@ -177,6 +195,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let (rules, cursor) = (&self.found.rules, &self.cursor);
         let trap_frame = cursor.trap_frame(registers, saved, &self.memory);
         let saved = (trap_frame, saved);
+        self.learn_link(registers);
         let (way, end) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
         // The stack that the trap frame is on: the step may lead to another.
         let at_base = end.map(|end| (end, self.memory.is_base(cfa_at::<R>(end))));
