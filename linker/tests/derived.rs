@@ -6,7 +6,8 @@
 //! pop %rbx  | sp+16
 //! ```
 //!
-//! `(sp+24)` is the word at `sp+24`, in trap code; `-` means that no row is found.
+//! `(sp+24)` is the word at `sp+24`, in trap code, where `x30 at sp+16` is the place of the interrupted link register (AArch64); `-` means that no row
+//! is found.
 
 mod borders;
 mod compiled;
@@ -113,7 +114,11 @@ fn failures(name: &str, target: &str, program: &str) -> Vec<String> {
         let of_tables = tables
             .as_ref()
             .map_or(of_map.clone(), |tables| row(tables, address));
-        if of_map != frame || of_tables != frame {
+        let link = tables.as_ref().and_then(|tables| link(tables, address));
+        let of_tables = of_tables + &link.unwrap_or_default();
+        // A map does not contain the link register.
+        let of_rows = frame.split_once(", x30").map_or(frame, |(rows, _)| rows);
+        if of_map != of_rows || of_tables != frame {
             failures.push(format!(
                 "{address:#x} {instruction}: {of_tables} instead of {frame}"
             ));
@@ -139,6 +144,14 @@ fn row(rows: &impl RowSource, address: u64) -> String {
     };
     let trap = if found.is_trap { " trap" } else { "" };
     format!("{}{trap}{proof}", frame_address(&found.rules))
+}
+
+/// Returns where trap code has the interrupted link register.
+fn link(tables: &Tables<'_>, address: u64) -> Option<String> {
+    Some(match tables.first().unwrap().interrupted_link(address)? {
+        Rule::Saved { offset, .. } => format!(", x30 at sp{offset:+}"),
+        _ => ", x30".to_owned(),
+    })
 }
 
 fn frame_address(rules: &Rules) -> String {

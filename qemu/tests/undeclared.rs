@@ -1,5 +1,7 @@
 //! Kernels that declare no stack, as most do: the walk from outside, and profiles.
 
+mod vectors;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

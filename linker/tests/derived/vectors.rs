@@ -8,6 +8,7 @@ fn kernel(setter: &str, rows: &Rows, end: &str) -> String {
     let Rows {
         first,
         behind,
+        saved,
         others,
     } = rows;
     let slot = |number: usize| {
@@ -35,10 +36,10 @@ common:
  sub sp, sp, #32 | {first}
  mrs x9, elr_el1 | {behind}
  stp x30, x9, [sp, #16] | {behind}
- bl handle | {behind}
- ldp x30, x9, [sp, #16] | {behind}
- msr elr_el1, x9 | {behind}
- add sp, sp, #32 | {behind}
+ bl handle | {saved}
+ ldp x30, x9, [sp, #16] | {saved}
+ msr elr_el1, x9 | {saved}
+ add sp, sp, #32 | {saved}
  {end} | {first}
 others:
  b others | {others}
@@ -52,19 +53,23 @@ struct Rows {
     first: &'static str,
     /// Behind its first instruction, which moves the stack pointer.
     behind: &'static str,
+    /// When it has saved the link register.
+    saved: &'static str,
     others: &'static str,
 }
 
 const TRAP: Rows = Rows {
-    first: "sp+0 trap",
-    behind: "sp+32 trap",
-    others: "Register(16904)+0 trap",
+    first: "sp+0 trap, x30",
+    behind: "sp+32 trap, x30",
+    saved: "sp+32 trap, x30 at sp+16",
+    others: "Register(16904)+0 trap, x30",
 };
 
 /// Nothing is proven.
 const NONE: Rows = Rows {
     first: "-",
     behind: "-",
+    saved: "-",
     others: "sp+0 unproven",
 };
 
