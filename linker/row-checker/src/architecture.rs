@@ -1,5 +1,7 @@
 //! What the checker has to know of an architecture: its decoder, and its calling convention.
 
+use std::ops::Range;
+
 use unwind::sframe::{Base, Row, Rule};
 
 use crate::instruction::{Effect, Flow, IndirectJump, Instruction, Named, Register};
@@ -41,28 +43,35 @@ pub struct VectorTable {
     pub register: Register,
     /// Bytes of a slot.
     pub slot: u64,
-    /// For each slot: what is true at its first instruction.
-    pub rows: &'static [Row],
+    /// Slots.
+    pub count: u64,
+    /// The slots of exceptions from code with the same stack pointer, by their numbers.
+    pub same_stack: Range<u64>,
+    /// The register with the interrupted stack pointer in the other slots.
+    pub other_stack: Register,
+    /// What is true at the first instruction of a slot: with the same stack pointer, and with another one.
+    pub rows: [Row; 2],
 }
 
 impl VectorTable {
     /// Bytes that the address of a table is a multiple of.
     #[must_use]
     pub const fn alignment(&self) -> u64 {
-        self.slot * self.rows.len() as u64
+        self.slot * self.count
     }
 
-    /// The addresses of the slots of a table, each with its row.
-    pub fn slots(&self, table: u64) -> impl Iterator<Item = (u64, &'static Row)> + use<> {
-        let starts = (table..).step_by(self.slot as usize);
-        starts.zip(self.rows)
-    }
-
-    /// Whether an instruction sets the register with the table's address. One that is not listed sets all registers.
-    #[must_use]
-    pub fn is_set_by(&self, flow: Flow, effects: &[Effect]) -> bool {
-        let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == self.register);
-        flow == Flow::Next && effects.iter().any(sets)
+    /// The addresses of the slots of a table, each with its row. If not `has_other_stack`, code has only one stack pointer.
+    pub fn slots(
+        &'static self,
+        table: u64,
+        has_other_stack: bool,
+    ) -> impl Iterator<Item = (u64, &'static Row)> {
+        let [same, other] = &self.rows;
+        (0..self.count).map(move |number| {
+            let is_same = !has_other_stack || self.same_stack.contains(&number);
+            let row = if is_same { same } else { other };
+            (table + number * self.slot, row)
+        })
     }
 }
 
@@ -89,6 +98,13 @@ impl Convention {
         let base = Base::StackPointer;
         row.cfa == Rule::Value { base, offset }
     }
+}
+
+/// Whether an instruction sets a register. One that is not listed sets all of them, and does not count.
+#[must_use]
+pub fn is_set_by(register: Register, flow: Flow, effects: &[Effect]) -> bool {
+    let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == register);
+    flow == Flow::Next && effects.iter().any(sets)
 }
 
 /// An architecture.

@@ -90,13 +90,29 @@ fn code_of_slots_is_trap_code() {
             "movz x1, #:abs_g1:vectors\n movk x1, #:abs_g0_nc:vectors\n mov x0, x1\n msr vbar_el1, x0",
         ),
     ] {
-        judge(name, AARCH64, &kernel(setter, &TRAP, "eret"));
+        let setter = format!("{setter}\n msr sp_el0, x1");
+        judge(name, AARCH64, &kernel(&setter, &TRAP, "eret"));
     }
+}
+
+/// No code sets the other stack pointer, so that no slot finds one.
+#[test]
+fn slots_of_a_kernel_with_one_stack_pointer_have_the_same_rows() {
+    let rows = Rows {
+        others: "sp+0 trap, x30",
+        ..TRAP
+    };
+    let setter = "adr x0, vectors\n msr vbar_el1, x0";
+    judge(
+        "derived-vectors-one-stack",
+        AARCH64,
+        &kernel(setter, &rows, "eret"),
+    );
 }
 
 #[test]
 fn the_address_may_be_an_argument_of_the_function_that_sets_the_register() {
-    let setter = "adr x0, vectors\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
+    let setter = "adr x0, vectors\n msr sp_el0, x1\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
     let program = kernel(setter, &TRAP, "eret").replace(".size outer, . - outer\nhandle", "handle");
     judge("derived-vectors-argument", AARCH64, &program);
 }

@@ -5,17 +5,20 @@ use unwind::sframe::Row;
 
 use super::Claims;
 use super::entered::Entered;
-use crate::architecture::VectorTable;
+use crate::architecture::{VectorTable, is_set_by};
+use crate::instruction::Register;
 
 impl Claims<'_> {
     /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address that
     /// the code names which sets the register for it, or code that calls that; no call leads there, each slot is at most the start of a
-    /// function, and a return from a trap is reached.
+    /// function, and a return from a trap is reached. If no code sets the register with the other stack pointer, no exception comes from code with
+    /// another one.
     pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
         let Some(form) = self.convention.vectors else {
             return Vec::new();
         };
         let setters = self.setters(form);
+        let has_other_stack = self.sets(form.other_stack).next().is_some();
         let names = self.jumps.named.iter().filter(|named| {
             let number = self.graph.at(named.at);
             number.is_some_and(|number| setters.contains(&self.extents.of[number as usize]))
@@ -25,7 +28,7 @@ impl Claims<'_> {
         tables.dedup();
         tables.retain(|table| table.is_multiple_of(form.alignment()));
         let slots = tables.iter().filter_map(|table| {
-            let all = form.slots(*table).map(|(at, row)| {
+            let all = form.slots(*table, has_other_stack).map(|(at, row)| {
                 let start = self.program.extent(at).start;
                 let is_start = start >= *table && (start - table).is_multiple_of(form.slot);
                 let number = self.graph.at(at).filter(|_| is_start)?;
@@ -40,18 +43,21 @@ impl Claims<'_> {
 
     /// The extents of the functions that set the register with the address of the table, and of those that call them.
     fn setters(&self, form: &VectorTable) -> FxHashSet<u32> {
-        let numbers = || 0..self.graph.nodes.len() as u32;
-        let sets = numbers().filter(|number| {
-            let flow = self.graph.node(*number).flow;
-            form.is_set_by(flow, self.graph.effects(*number))
-        });
         let extent = |number: u32| self.extents.of[number as usize];
-        let own: FxHashSet<u32> = sets.map(extent).collect();
-        let calls = numbers().filter(|number| {
+        let own: FxHashSet<u32> = self.sets(form.register).map(extent).collect();
+        let calls = (0..self.graph.nodes.len() as u32).filter(|number| {
             let callee = self.graph.node(*number).target_of_call();
             callee.is_some_and(|callee| own.contains(&extent(callee)))
         });
         let callers: Vec<u32> = calls.map(extent).collect();
         own.into_iter().chain(callers).collect()
+    }
+
+    /// The instructions that set a register.
+    fn sets(&self, register: Register) -> impl Iterator<Item = u32> {
+        (0..self.graph.nodes.len() as u32).filter(move |number| {
+            let flow = self.graph.node(*number).flow;
+            is_set_by(register, flow, self.graph.effects(*number))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Decodes the instructions of an image.
 
 use super::{Constant, Graph, Node, OUT};
-use crate::architecture::{Architecture, VectorTable};
+use crate::architecture::{Architecture, VectorTable, is_set_by};
 use crate::instruction::{Flow, Instruction};
 use crate::program::{Program, Section};
 
@@ -133,9 +133,8 @@ fn slots(
 ) -> Vec<u64> {
     let form = architecture.convention().vectors;
     let is_set = |form: &&VectorTable| {
-        found
-            .iter()
-            .any(|(_, one)| form.is_set_by(one.flow, &one.effects))
+        let mut found = found.iter().map(|(_, one)| one);
+        found.any(|one| is_set_by(form.register, one.flow, &one.effects))
     };
     let Some(form) = form.filter(is_set) else {
         return Vec::new();
@@ -146,7 +145,7 @@ fn slots(
     let tables = named.iter().map(|named| named.address);
     let tables = tables.filter(|table| table.is_multiple_of(form.alignment()));
     tables
-        .flat_map(|table| form.slots(table).map(|(slot, _)| slot))
+        .flat_map(|table| form.slots(table, true).map(|(slot, _)| slot))
         .collect()
 }
 

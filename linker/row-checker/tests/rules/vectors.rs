@@ -25,8 +25,10 @@ fn table(rows: [&str; 4]) -> String {
 
 const RIGHT: [&str; 4] = [OTHER_STACK, SAME_STACK, OTHER_STACK, OTHER_STACK];
 
+/// Judges a program that also uses another stack pointer.
 fn judge_with(setter: &str, rows: [&str; 4], code: &str) {
-    let text = table(rows) + code + "fn handle\n ret\n end\n" + setter;
+    let user = "fn user\n msr sp_el0, x0\n ret\n end\n";
+    let text = table(rows) + code + "fn handle\n ret\n end\n" + user + setter;
     judge(A64, &text);
 }
 
@@ -59,6 +61,35 @@ fn code_that_slots_share_has_the_state_of_all_of_them() {
         "rows trap\n slot_0: slot_1: nop | {UNKNOWN}\n eret\n slot_2: b slot_2\n slot_3: b slot_3\n"
     );
     judge_with(SETTER, RIGHT, &shared);
+}
+
+/// Code that never sets `SP_EL0` has one stack pointer, and all slots may share code.
+#[test]
+fn slots_of_code_with_one_stack_pointer_share_code() {
+    let all = "b common | sp+0 ra=r33+0; not r16904+0 ra=r33+0; not sp+0";
+    let slots: String = (1..16)
+        .map(|_| format!(" .balign 128\n rows trap\n {all}\n"))
+        .collect();
+    let text = |setter: &str, common: &str| {
+        format!(
+            ".balign 2048\n fn vectors bare\n b common\n{slots} end\n\
+             rows trap\n common: sub sp, sp, #32\n mrs x9, elr_el1 | {common}\n add sp, sp, #32\n eret\n\
+             fn _start bare\n adr x0, vectors\n msr vbar_el1, x0\n {setter}\n 9: b 9b\n end"
+        )
+    };
+    judge(A64, &text("nop", "sp+32 ra=r33+0; not sp+0 ra=r33+0"));
+    // With another one, the slots differ.
+    let slots: String = (1..16)
+        .map(|_| " .balign 128\n b common\n".to_owned())
+        .collect();
+    for setter in ["msr sp_el0, x1", "msr spsel, #0", "msr spsel, x1"] {
+        let text = format!(
+            ".balign 2048\n fn vectors bare\n b common\n{slots} end\n\
+             rows trap\n common: sub sp, sp, #32\n mrs x9, elr_el1 | not sp+32 ra=r33+0; not r16904+0 ra=r33+0\n add sp, sp, #32\n eret\n\
+             fn _start bare\n adr x0, vectors\n msr vbar_el1, x0\n {setter}\n 9: b 9b\n end"
+        );
+        judge(A64, &text);
+    }
 }
 
 /// Where a slot would be in the middle of a function, the function is no vector table, although a return from a trap is reached.
