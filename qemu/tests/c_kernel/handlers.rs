@@ -9,7 +9,7 @@ use super::reports::{begin, exception};
 use crate::guide::steps;
 use crate::guide::text::{guide, part};
 
-/// What the guide changes for it.
+/// What the guide changes in vectors that are not followed.
 pub fn describe(tools: Tools, folder: &Path) {
     if tools.arch == Arch::Aarch64 {
         let lines = steps::apply(part(&guide(), "\n## In C, failures in a handler\n"), folder);
@@ -25,7 +25,6 @@ fn across(tools: Tools, handler: &str) -> String {
 
 /// Puts a statement before the report of exceptions.
 fn before_report(tools: Tools, folder: &Path, statement: &str) {
-    describe(tools, folder);
     let file = format!("{}/machine.c", tools.arch);
     let report = "unwind_fault(put_char, \"\", ";
     let with = format!("{statement}\n\t{report}");
@@ -60,7 +59,6 @@ pub fn an_exception_in_a_handler_is_reported_across_it(tools: Tools) {
 /// In a handler without registers: on x86-64 one whose entry the compiler has made.
 pub fn a_report_may_begin_at_what_was_interrupted(tools: Tools) {
     let said = tools.with(|folder| {
-        describe(tools, folder);
         let file = format!("{}/machine.c", tools.arch);
         let call = "unwind_print_interrupted(put_char, \"stopped\");";
         match tools.arch {

@@ -38,11 +38,22 @@ impl State {
         }
     }
 
+    /// Whether a register or a word of the stack has a value.
+    fn has(&self, value: Value) -> bool {
+        let slots = self.slots.iter().map(|(_, value)| value);
+        self.registers.iter().chain(slots).any(|own| *own == value)
+    }
+
     /// Two states of trap code, of which one names the interrupted stack pointer, made comparable.
     fn aligned_with(&mut self, other: &Self, stack_pointer: Register, cause: Cause) -> Self {
         let mut other = other.clone();
         self.switch(stack_pointer);
         other.switch(stack_pointer);
+        self.counted(other, stack_pointer, cause)
+    }
+
+    /// Another state, in which the stack pointer has the same distance from what places count from as in this one.
+    fn counted(&self, mut other: Self, stack_pointer: Register, cause: Cause) -> Self {
         if let (Value::Cfa(own), Value::Cfa(its)) =
             (self.get(stack_pointer), other.get(stack_pointer))
             && let Some(bytes) = own.checked_sub(its)
@@ -65,7 +76,11 @@ impl State {
         }
         let mut declared = self.clone();
         let mut other = other.clone();
-        if declared.kind == Kind::SwitchedTrap || other.kind == Kind::SwitchedTrap {
+        let is_switched = other.kind == Kind::SwitchedTrap;
+        if declared.kind == Kind::Trap && is_switched && !other.has(Value::Entry(stack_pointer)) {
+            // Nothing is known of where the interrupted stack pointer is.
+            other = declared.counted(other, stack_pointer, cause);
+        } else if declared.kind == Kind::SwitchedTrap || is_switched {
             other = declared.aligned_with(&other, stack_pointer, cause);
         }
         for (own, value) in declared.registers.iter_mut().zip(other.registers) {

@@ -63,6 +63,21 @@ fn code_that_slots_share_has_the_state_of_all_of_them() {
     judge_with(SETTER, RIGHT, &shared);
 }
 
+/// Where slots share code, its author may declare where the interrupted stack pointer is.
+#[test]
+fn directives_hold_in_code_that_slots_share() {
+    let slots = " .balign 128\n b common\n".repeat(16);
+    judge(
+        A64,
+        &format!(
+            ".balign 2048\n fn vectors bare\n{slots} common: sub sp, sp, #32\n mrs x9, elr_el1\n str x9, [sp, #24]\n\
+             fde trap\n rows trap\n mov x0, sp | sp+32 ra=c-8\n bl handle | sp+32 ra=c-8; not sp+16 ra=c-8; not sp+32\n endfde\n rows\n\
+             add sp, sp, #32\n eret\n end\n\
+             fn handle\n ret\n end\n fn user\n msr sp_el0, x0\n ret\n end\n{SETTER}"
+        ),
+    );
+}
+
 /// Code that never sets `SP_EL0` has one stack pointer, and all slots may share code.
 #[test]
 fn slots_of_code_with_one_stack_pointer_share_code() {
