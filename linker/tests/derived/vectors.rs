@@ -1,6 +1,10 @@
 //! Vector tables of AArch64 without directives.
 
+use std::fs;
+use std::path::Path;
+
 use super::{AARCH64, judge};
+use crate::common::{sframe, stdout};
 
 /// A kernel with a vector table. `setter` sets the register for it. The slots of exceptions that keep the stack pointer branch to `common`, and the
 /// others to `others`.
@@ -140,4 +144,28 @@ fn other_code_has_no_rows_of_trap_code() {
         AARCH64,
         &kernel(set, &NONE, "b ."),
     );
+}
+
+/// A place of the link register that does not follow from the code.
+#[test]
+fn sframe_check_finds_a_wrong_place_of_the_link_register() {
+    let setter = "adr x0, vectors\n msr vbar_el1, x0\n msr sp_el0, x1";
+    let name = "derived-vectors-wrong";
+    judge(name, AARCH64, &kernel(setter, &TRAP, "eret"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(name)
+        .join("image");
+    let mut data = fs::read(&path).unwrap();
+    // The list ends with the number of its ranges and a magic. Each range ends with the place.
+    let magic = data.windows(4).position(|bytes| bytes == b"SFLR").unwrap();
+    let ranges = &mut data[..magic - 4];
+    let place = ranges
+        .rchunks_exact_mut(16)
+        .find(|range| range[12..] == [16, 0, 0, 0]);
+    place.unwrap()[12] = 8;
+    fs::write(&path, data).unwrap();
+    let check = sframe(&["check", "--coverage=0"], &path);
+    assert!(!check.status.success());
+    let says = "error: the tables contain a place of the link register at ";
+    assert!(stdout(&check).contains(says), "{}", stdout(&check));
 }

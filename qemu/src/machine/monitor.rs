@@ -99,11 +99,15 @@ impl Monitor {
     }
 
     /// Lets a machine that stands still go on. Returns why QEMU refuses that; nothing of a QEMU that has ended, whose exit status has the
-    /// verdict.
+    /// verdict, or of a machine that has switched itself off meanwhile, of which an event tells.
     pub(super) fn go_on(&self) -> Option<String> {
         let id = self.send("cont", &json!({})).ok()?;
         let answer = self.reply(id, PATIENCE)?;
         let error = answer.get("error")?;
+        let state = self.ask("query-status", &json!({}), PATIENCE).ok();
+        if state.is_some_and(|state| state["status"] == "shutdown") {
+            return None;
+        }
         Some(format!(
             "QEMU does not let the machine run: {}",
             error["desc"]

@@ -84,6 +84,7 @@ fn proof(tables: &Tables<'_>, found: &Found) {
         ];
         assert!(sizes.iter().sum::<usize>() <= section.length());
         let link = section.interrupted_link(found.range.start);
+        assert_eq!(link, tables.interrupted_link(found.range.start));
         assert!(link.is_none() || section.interrupted_links_size() > 0);
     }
 }
