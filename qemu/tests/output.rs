@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 use crate::support::built::{emulator, target};
@@ -112,6 +113,51 @@ fn who_reads_late_gets_all() {
     assert_eq!(wait(runner), Some(1));
     others.join().expect("no panic");
     assert!(read == text, "{} of {} bytes", read.len(), text.len());
+}
+
+/// A megabyte of a kernel that gives a byte up when its serial line does not become free, all of it while the runner is stopped: it is on a
+/// host that has no time for it.
+#[test]
+fn a_stopped_runner_loses_nothing_of_a_line_that_gives_up() {
+    const BYTES: u32 = 1_000_000;
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let acts = [
+        Act::Print(b"ready\n"),
+        Act::Await,
+        Act::Hurry(BYTES),
+        Act::Exit(33),
+    ];
+    let image = tiny::image(folder.path(), Arch::X86_64, &acts);
+    let starts = folder.path().join("starts");
+    for arguments in [&[][..], &["--interactive"]] {
+        let mut command = command();
+        command.args(arguments).arg("--image").arg(&image).arg("--");
+        command
+            .arg(emulator(Arch::X86_64))
+            .args(["-nodefaults", "-machine", "q35,accel=tcg", "-m", "256M"])
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"])
+            .arg("-kernel")
+            .arg(&image)
+            .args(["-serial", "stdio", "-serial"])
+            .arg(format!("unix:{},server=on,wait=off", starts.display()));
+        let mut session = Session::of(&mut command);
+        session.wait_for("ready\n");
+        session.stop();
+        let mut machine = UnixStream::connect(&starts).expect("QEMU listens");
+        machine.write_all(b"!").expect("QEMU reads");
+        // The machine writes nothing there: the connection ends with it.
+        let end = move || machine.read(&mut [0]);
+        assert_eq!(event::wait("QEMU does not end", end).ok(), Some(0));
+        session.go_on();
+        let ran = session.end().expect(0);
+        let text = ran.serial.strip_prefix(b"ready\n").expect("its first line");
+        let whole = tiny::HURRIED.cycle().take(BYTES as usize);
+        assert!(
+            whole.eq(text.iter().copied()),
+            "{arguments:?}: {} of {BYTES} bytes",
+            text.len()
+        );
+    }
 }
 
 const ACTS: &[u8] =

@@ -1,7 +1,6 @@
 //! A machine's screen: shown to somebody, or kept as a picture when the kernel has its report there.
 
-use std::io::Write;
-use std::os::unix::net::UnixStream;
+use std::io::{PipeWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,12 +78,12 @@ impl Screen {
 #[derive(Debug)]
 pub(super) struct Camera {
     path: PathBuf,
-    keys: UnixStream,
+    keys: PipeWriter,
 }
 
 impl Camera {
     /// A camera for this file, with the line by which the kernel gets keys.
-    pub(super) const fn new(path: PathBuf, keys: UnixStream) -> Self {
+    pub(super) const fn new(path: PathBuf, keys: PipeWriter) -> Self {
         Self { path, keys }
     }
 

@@ -1,9 +1,8 @@
 //! The serial line of a machine, in both directions.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Sender};
 
@@ -31,58 +30,53 @@ pub(super) enum Event {
     Interrupted,
 }
 
-/// The ends of a serial line, before there is a machine.
+/// The bytes that QEMU's standard output takes while this program has no time to read: two seconds of what a kernel writes. That is all that
+/// Linux lets an ordinary user have of a pipe. QEMU does not wait for room: the kernel sees a line that does not become free.
+const ROOM: usize = 1 << 20;
+
+/// This program's end of a serial line, before there is a machine. The machine's output is QEMU's standard output.
 #[derive(Debug)]
 pub(super) enum Line {
     /// From the machine only.
     Output,
     /// Both ways.
-    Both(UnixStream),
+    Both(PipeWriter),
 }
 
 impl Line {
     /// Adds the other end of a serial line to QEMU's command, as character device `serial`: output only, or also input from
     /// standard input, or from this program.
     pub(super) fn connect(command: &mut Command, has_input: bool) -> Result<Self> {
+        command.stdout(Stdio::piped());
         if has_input {
-            // A socket that QEMU has as its standard input: there is no path that could be too long or left behind, and
-            // a `pipe` of QEMU's needs two of them. `file` cannot read before QEMU 8.2.
-            let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
+            // Two pipes: a pair of sockets takes some hundred writes of one byte, and has no room for the next. `file` cannot read before
+            // QEMU 8.2.
+            let (theirs, ours) = std::io::pipe().context("cannot make a pipe")?;
             command
-                .args(["-chardev", "socket,id=serial,fd=0"])
-                .stdin(OwnedFd::from(theirs))
-                .stdout(Stdio::null());
+                .args(["-chardev", "stdio,id=serial,signal=off"])
+                .stdin(theirs);
             return Ok(Self::Both(ours));
         }
-        // `file` and not `-serial stdio`: QEMU writes to a file synchronously. Bytes written to `stdio` can be lost if the
-        // kernel ends the machine right after its last byte.
+        // `file` and not `stdio`, which takes input.
         command
             .args(["-chardev", "file,id=serial,path=/dev/stdout"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+            .stdin(Stdio::null());
         Ok(Self::Output)
     }
 
-    /// Sends events of the line from now on. `output` is the pipe to which the running machine writes. Returns the line's input, if the
-    /// line has one, and it is not what is typed at standard input.
+    /// Sends events of the line from now on. `output` is the pipe to which the machine writes, which does not run yet. Returns the line's
+    /// input, if the line has one, and it is not what is typed at standard input.
     pub(super) fn watch(
         self,
         output: Option<OwnedFd>,
         is_typed: bool,
         sender: Sender<Event>,
-    ) -> Result<Option<UnixStream>> {
+    ) -> Result<Option<PipeWriter>> {
+        let output = output.context("QEMU has no output")?;
+        make_room(&output);
+        let output = File::from(output);
         match self {
-            Self::Output => {
-                let output = File::from(output.context("QEMU has no output")?);
-                in_background(move || read(output, &sender, || {}));
-            }
-            Self::Both(stream) if !is_typed => {
-                let input = stream.try_clone().context("cannot share a socket")?;
-                in_background(move || read(stream, &sender, || {}));
-                return Ok(Some(input));
-            }
-            Self::Both(stream) => {
-                let input = stream.try_clone().context("cannot share a socket")?;
+            Self::Both(input) if is_typed => {
                 // Input is passed on only after the machine's first output: earlier input would be lost.
                 let (started, starts) = mpsc::channel();
                 let leaver = sender.clone();
@@ -92,16 +86,40 @@ impl Line {
                     }
                 });
                 in_background(move || {
-                    read(stream, &sender, || {
+                    read(output, &sender, || {
                         // The receiver is dropped after its first message.
                         let _ = started.send(());
                     });
                 });
+                Ok(None)
+            }
+            line => {
+                in_background(move || read(output, &sender, || {}));
+                Ok(match line {
+                    Self::Both(input) => Some(input),
+                    Self::Output => None,
+                })
             }
         }
-        Ok(None)
     }
 }
+
+/// Has a pipe take `ROOM` bytes, or as many as the host allows.
+#[cfg(target_os = "linux")]
+fn make_room(pipe: &OwnedFd) {
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+
+    let has = fcntl_getpipe_size(pipe).unwrap_or(ROOM);
+    let sizes = std::iter::successors(Some(ROOM), |size| Some(size / 2));
+    // An error means that the host's limit, or the user's for all pipes, is lower.
+    let _ = sizes
+        .take_while(|size| *size > has)
+        .find(|size| fcntl_setpipe_size(pipe, *size).is_ok());
+}
+
+/// Other hosts have no such system call.
+#[cfg(not(target_os = "linux"))]
+const fn make_room(_: &OwnedFd) {}
 
 /// Runs work in a thread, because a pipe cannot be read with a timeout.
 fn in_background(work: impl FnOnce() + Send + 'static) {
@@ -110,7 +128,7 @@ fn in_background(work: impl FnOnce() + Send + 'static) {
 
 /// Reads until the end.
 fn read(mut from: impl Read, sender: &Sender<Event>, each_time: impl Fn()) {
-    let mut buffer = [0; 4096];
+    let mut buffer = [0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         each_time();
         if sender
@@ -125,7 +143,7 @@ fn read(mut from: impl Read, sender: &Sender<Event>, each_time: impl Fn()) {
 }
 
 /// Passes on standard input until its end; then presses Ctrl-D.
-fn pass_on(mut machine: UnixStream, sender: &Sender<Event>) {
+fn pass_on(mut machine: PipeWriter, sender: &Sender<Event>) {
     /// Ctrl-D.
     const END: u8 = 4;
     let mut buffer = [0; 256];

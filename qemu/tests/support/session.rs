@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::event::HANG;
 use super::runner::{Ran, command};
@@ -179,6 +179,20 @@ impl Session {
     pub fn interrupt(&self) {
         let runner = Pid::from_child(&self.runner);
         kill_process(runner, Signal::INT).expect("the runner runs");
+    }
+
+    /// Stops the runner, and waits until it stands still.
+    pub fn stop(&self) {
+        let runner = Pid::from_child(&self.runner);
+        kill_process(runner, Signal::STOP).expect("the runner runs");
+        let stopped = waitid(WaitId::Pid(runner), WaitIdOptions::STOPPED);
+        let stopped = stopped.expect("it is ours").expect("it is waited for");
+        assert!(stopped.stopped(), "{stopped:?}");
+    }
+
+    /// Has a stopped runner go on.
+    pub fn go_on(&self) {
+        kill_process(Pid::from_child(&self.runner), Signal::CONT).expect("the runner is stopped");
     }
 
     /// Closes the input.

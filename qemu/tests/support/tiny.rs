@@ -22,11 +22,19 @@ pub enum Act<'a> {
     Hang,
     /// Writes to the serial line, for ever.
     Flood,
+    /// Waits for a byte on the second serial line; x86_64 only.
+    Await,
+    /// Writes this many bytes of `HURRIED` to the serial line, each after 128 looks at a line that has not become free, as some kernels do: the
+    /// line loses such a byte; x86_64 only.
+    Hurry(u32),
     /// Loops for ever, without waiting for interrupts.
     Spin,
     /// The same in system management mode, of the machine `q35`; x86_64 only.
     Manage,
 }
+
+/// The bytes that `Act::Hurry` repeats.
+pub const HURRIED: std::ops::Range<u8> = b' '..b'~';
 
 /// The address to which images are loaded.
 const fn base(arch: Arch) -> u64 {
@@ -84,6 +92,51 @@ fn x86(act: Act) -> Vec<u8> {
         Act::Hang => vec![0xfa, 0xf4, 0xeb, 0xfd],
         // mov dx, 0x3f8; mov al, 'x'; out dx, al; jmp to the out
         Act::Flood => vec![0x66, 0xba, 0xf8, 0x03, 0xb0, b'x', 0xee, 0xeb, 0xfd],
+        // mov dx, 0x2fd; in al, dx; test al, 1; jz to the in
+        Act::Await => vec![0x66, 0xba, 0xfd, 0x02, 0xec, 0xa8, 0x01, 0x74, 0xfb],
+        Act::Hurry(count) => {
+            let mut code = vec![0xb3, HURRIED.start, 0xb9]; // mov bl, first; mov ecx, count
+            code.extend(count.to_le_bytes());
+            code.extend([
+                0x66,
+                0xba,
+                0xfd,
+                0x03,
+                0xbe,
+                0x80,
+                0,
+                0,
+                0, // mov dx, 0x3fd; mov esi, 128
+                0xec,
+                0xa8,
+                0x20,
+                0x75,
+                0x03, // in al, dx; test al, 0x20; jnz behind the loop
+                0x4e,
+                0x75,
+                0xf8, // dec esi; jnz to the in
+                0x66,
+                0xba,
+                0xf8,
+                0x03,
+                0x88,
+                0xd8,
+                0xee, // mov dx, 0x3f8; mov al, bl; out dx, al
+                0xfe,
+                0xc3,
+                0x80,
+                0xfb,
+                HURRIED.end, // inc bl; cmp bl, end
+                0x75,
+                0x02,
+                0xb3,
+                HURRIED.start, // jne behind the next; mov bl, first
+                0x49,
+                0x75,
+                0xdc, // dec ecx; jnz to the mov dx
+            ]);
+            code
+        }
         // jmp to itself
         Act::Spin => vec![0xeb, 0xfe],
         // Has the chipset show the memory of that mode (Q35's register SMRAM, D_OPEN), writes a jump to itself where a processor
@@ -129,7 +182,9 @@ fn aarch64(act: Act) -> Vec<u32> {
         ],
         Act::SwitchOff => psci(8),
         Act::Reset => psci(9),
-        Act::Flood => panic!("no test floods AArch64's serial line"),
+        Act::Flood | Act::Await | Act::Hurry(_) => {
+            panic!("no test does {act:?} on AArch64")
+        }
         // b .
         Act::Hang | Act::Spin => vec![0x1400_0000],
     }
