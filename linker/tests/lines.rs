@@ -10,6 +10,7 @@ use crate::common::{
 use linker::image::Image;
 use object::{Object, ObjectSymbol};
 
+mod named;
 mod removed;
 mod split;
 mod witness;

@@ -102,7 +102,7 @@ impl<'data> Subject<'data> {
         let (names, symbols_error) = match blob {
             Some(Ok(table)) => (NameSource::Blob(Box::new(table)), None),
             none => (
-                NameSource::Symbols(Symbols::for_readers(&file)),
+                NameSource::Symbols(symbols::named(&file, Symbols::for_readers(&file))?),
                 none.and_then(Result::err),
             ),
         };

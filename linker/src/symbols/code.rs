@@ -9,6 +9,7 @@ use gimli::Dwarf;
 use super::agree::Disagreement;
 use super::instructions::Coding;
 use super::lines::{Frame, Texts};
+use super::named::{choose, named};
 use super::reader::Reader;
 use super::removed::Live;
 use super::sections::Sections;
@@ -135,7 +136,7 @@ impl Code {
         let dwarf = sections.as_ref().map(|sections| Arc::new(sections.open()));
         let symbols = match &dwarf {
             Some(dwarf) => &bounded(dwarf, symbols.clone())?,
-            None => symbols,
+            None => &named(file, symbols.clone())?,
         };
         let mut all: Vec<&Symbol> = symbols.0.iter().collect();
         let names = in_parts(
@@ -167,13 +168,14 @@ impl Code {
     }
 }
 
-/// Lets code without a size end where debug information has another function.
+/// Lets code without a size end where debug information has another function, and takes the names that debug information prefers.
 fn bounded(dwarf: &Dwarf<Reader<'_>>, mut symbols: Symbols) -> Result<Symbols> {
     if symbols.0.iter().any(|symbol| !symbol.is_sized) {
         let mut starts = subprograms::of(dwarf)?;
         starts.sort_unstable();
         symbols.end_before(&starts);
     }
+    choose(&mut symbols, dwarf)?;
     Ok(symbols)
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, SectionIndex, Symbol as ObjectFileSymbol,
@@ -25,12 +26,29 @@ pub struct Symbol {
     pub is_sized: bool,
     /// The name in the object file, mangled.
     pub name: String,
+    /// Other names of the same address, in the order of preference.
+    pub others: Vec<String>,
+    /// How many of `others`, the first ones, are preferred less only for their letters.
+    pub rivals: usize,
 }
 
 /// What GCC, LLVM and BOLT append to the name of an outlined part of a function: `.cold`, `.cold.1`, `.warm`.
 const OUTLINED: [&str; 2] = [".cold", ".warm"];
 
 impl Symbol {
+    /// Adds the other names of the address, whose best one is `own`.
+    fn add_others(&mut self, own: &Rank<'_>, mut others: Vec<Rank<'_>>) {
+        let is_rival = |(label, size, mark, binding, ..): &Rank<'_>| {
+            (label, size, mark, binding) == (&own.0, &own.1, &own.2, &own.3)
+        };
+        others.sort_unstable();
+        // A file may have the same symbol twice.
+        others.dedup();
+        others.retain(|other| other.5 != own.5);
+        self.rivals = others.iter().filter(|other| is_rival(other)).count();
+        self.others = others.iter().map(|other| other.5.to_owned()).collect();
+    }
+
     /// Whether the name is that of an outlined part of a function, which is entered by jumps with the stack of the jumping code.
     /// Taken for a function, its right rows would be replaced by wrong ones.
     #[must_use]
@@ -44,7 +62,8 @@ impl Symbol {
 pub struct Symbols(pub Vec<Symbol>);
 
 /// The order of preference of several names of one address: a function before a label, the larger size, any name before that of a mark, a
-/// global name before a weak before a local one, then the shorter name, then the first by its letters, so that every build chooses the same.
+/// global name before a weak before a local one, then the shorter name, then the first by its letters, so that every build chooses the same. Of
+/// names that only their letters distinguish, `named` prefers those that calls have.
 type Rank<'data> = (bool, Reverse<u64>, bool, u8, usize, &'data str);
 
 /// The parts of names that linker scripts give to the begin and the end of sections.
@@ -91,6 +110,7 @@ impl Symbols {
         let code = code_of(file);
         let has_marks = has_marks(file);
         let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
+        let mut others: FxHashMap<u64, Vec<Rank<'data>>> = FxHashMap::default();
         let described = described(file);
         let functions: Vec<u64> = described.iter().map(|(start, _)| *start).collect();
         // A description of trap code may begin behind the first instructions of its label.
@@ -102,17 +122,28 @@ impl Symbols {
                 ends.extend(is_data.then_some(symbol.address()));
                 continue;
             };
-            let entry = best.entry(place(file, &symbol));
-            entry
-                .and_modify(|known| {
-                    if rank < known.0 {
-                        *known = (rank, section);
-                    }
-                })
-                .or_insert((rank, section));
+            match best.entry(place(file, &symbol)) {
+                Entry::Vacant(entry) => {
+                    entry.insert((rank, section));
+                }
+                Entry::Occupied(mut entry) => {
+                    let other = match rank < entry.get().0 {
+                        true => entry.insert((rank, section)).0,
+                        false => rank,
+                    };
+                    others.entry(*entry.key()).or_default().push(other);
+                }
+            }
         }
         ends.sort_unstable();
         let mut all = Self(with_sizes(&best, &code, &functions));
+        for symbol in &mut all.0 {
+            if let (Some(others), Some((own, _))) =
+                (others.remove(&symbol.start), best.get(&symbol.start))
+            {
+                symbol.add_others(own, others);
+            }
+        }
         all.end_before(&ends);
         all
     }
@@ -250,6 +281,8 @@ fn with_sizes(
             size,
             is_sized,
             name: (*name).to_owned(),
+            others: Vec::new(),
+            rivals: 0,
         });
     }
     symbols

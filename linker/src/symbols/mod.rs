@@ -3,6 +3,7 @@
 //! | step | file |
 //! |---|---|
 //! | functions of the image, and where their code ends | `collect`, `starts`, `subprograms` |
+//! | of several names of a function, the one that calls have | `named` |
 //! | names as a report prints them | `short` |
 //! | which instructions there are | `instructions` |
 //! | the frames at each of them | `lines`, `path`, `trace` |
@@ -30,6 +31,7 @@ mod instructions;
 mod level;
 mod lines;
 mod lookup;
+mod named;
 mod pairs;
 mod parts;
 mod path;
@@ -57,6 +59,7 @@ pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};
 pub use lookup::{DebugLookup, SourceFrame};
+pub use named::named;
 pub use path::Paths;
 pub use printable::printable;
 pub use short::short;

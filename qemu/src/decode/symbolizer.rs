@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 use linker::image::build_id;
-use linker::symbols::{DebugLookup, Symbols, printable, short};
+use linker::symbols::{DebugLookup, Symbol, Symbols, named, printable, short};
 use object::{CompressionFormat, Object, ObjectKind, ObjectSection, SectionKind};
 
 use unwind::symbols::are_of_one_function;
@@ -87,7 +87,8 @@ impl Symbolizer {
         let file = object::File::parse(&*data)
             .map_err(|error| anyhow!("image {shown} is no object file: {error}"))?;
         check_sizes(&file, data.len()).with_context(|| format!("image {shown}"))?;
-        let symbols = Symbols::for_readers(&file);
+        let symbols = named(&file, Symbols::for_readers(&file));
+        let symbols = symbols.with_context(|| format!("image {shown}"))?;
         let debug = DebugLookup::of(&file, image, &symbols);
         let debug = debug.with_context(|| format!("image {shown}"))?;
         let build_id = build_id(&file).ok().flatten();
@@ -172,7 +173,8 @@ impl Symbolizer {
         match symbols.is_empty() {
             true => is_source,
             false => here.is_some_and(|one| {
-                is_source || is_named(&demangled(&one.name)) || is_named(&one.name)
+                let mut names = all_names(one);
+                is_source || names.any(|name| is_named(&demangled(name)) || is_named(name))
             }),
         }
     }
@@ -189,12 +191,21 @@ impl Symbolizer {
 
     fn names(&self) -> HashMap<String, Vec<usize>> {
         let mut names: HashMap<String, Vec<usize>> = HashMap::new();
-        for (at, symbol) in self.symbols.0.iter().enumerate() {
-            let shown = demangled(&symbol.name);
-            if shown != symbol.name {
-                names.entry(shown).or_default().push(at);
+        let mut add = |name: String, at: usize| {
+            let named = names.entry(name).or_default();
+            // Several names of one function may be shown alike.
+            if named.last() != Some(&at) {
+                named.push(at);
             }
-            names.entry(symbol.name.clone()).or_default().push(at);
+        };
+        for (at, symbol) in self.symbols.0.iter().enumerate() {
+            for name in all_names(symbol) {
+                let shown = demangled(name);
+                if shown != *name {
+                    add(shown, at);
+                }
+                add(name.clone(), at);
+            }
         }
         names
     }
@@ -202,7 +213,8 @@ impl Symbolizer {
     /// Looks up an address. Lines that are of another function than the symbol are left out.
     #[must_use]
     pub fn answer(&self, address: u64) -> Answer {
-        let function = self.symbols.at(address).map(Function::of);
+        let symbol = self.symbols.at(address);
+        let function = symbol.map(Function::of);
         let of_symbol = || {
             let function = function.as_ref()?;
             Some(demangled(&function.symbol))
@@ -211,7 +223,13 @@ impl Symbolizer {
         let named = named.map(|function| (function.start, &*function.symbol));
         let debug = self.debug.as_ref();
         let frames = debug.and_then(|debug| debug.frames(address, named).ok());
-        let frames = frames.unwrap_or_default().into_iter();
+        let mut frames = frames.unwrap_or_default();
+        // Of several names of a function, that in reports of the kernel itself is the symbol's.
+        if let (Some(symbol), Some(outermost)) = (symbol, frames.last_mut()) {
+            let is_other = |name: &String| symbol.others.contains(name);
+            outermost.name = outermost.name.take().filter(|name| !is_other(name));
+        }
+        let frames = frames.into_iter();
         // Assembly has lines without functions: the symbol table has the name.
         let mut sources: Vec<Source> = frames
             .filter_map(|frame| {
@@ -232,8 +250,13 @@ impl Symbolizer {
     }
 }
 
+/// All names of a symbol's address.
+fn all_names(symbol: &Symbol) -> impl Iterator<Item = &String> {
+    std::iter::once(&symbol.name).chain(&symbol.others)
+}
+
 impl Function {
-    fn of(symbol: &linker::symbols::Symbol) -> Self {
+    fn of(symbol: &Symbol) -> Self {
         Self {
             symbol: symbol.name.clone(),
             start: symbol.start,

@@ -198,3 +198,31 @@ fn an_image_that_is_linked_for_one_address_moves_by_no_page() {
         );
     }
 }
+
+/// The names that a report of the kernel itself has: a global one before the local one of the debug information, and of global ones that which
+/// calls have. A log with another of them is of this image, too.
+#[test]
+fn names_of_one_function_are_chosen_as_tables_do() {
+    const ALIASES: &str = "
+        static int implementation(int *p) { return *p + 5; }
+        int leaf(int *p) __attribute__((alias(\"implementation\")));
+        int first(int *p) { return *p + 7; }
+        int also_first(int *p);
+        __asm__(\".globl also_first; .set also_first, first\");
+        int calls(int *p) { return also_first(p) + 1; }
+    ";
+    let folder = Folder::new();
+    fs::write(folder.path("source.c"), ALIASES).expect("a file");
+    folder.compile(&["-c", "-g", "-fno-inline"]);
+    folder.link("source.o");
+    let symbolizer = folder.symbolizer();
+    for (one, other, line) in [("leaf", "implementation", 2), ("also_first", "first", 4)] {
+        for name in [one, other] {
+            let found = at(&symbolizer, name, 0);
+            assert_eq!(found, lines(&[(one, Some(line))]), "{name}");
+            let function = symbolizer.find(name, 0).expect("a function");
+            let answer = symbolizer.answer(function.start);
+            assert!(symbolizer.agrees(function.start, &answer, name, 0, function.size));
+        }
+    }
+}
