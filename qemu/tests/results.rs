@@ -263,7 +263,7 @@ fn what_came_of_a_boot_needs_no_copy_of_the_serial_line() {
     assert_eq!(ran.serial.len(), 5000);
 }
 
-/// The fold has what the report itself does not say.
+/// The fold has what the report itself does not say, and no list that standard output has decoded already.
 #[test]
 fn a_failed_boot_is_shown_decoded() {
     let image = built::image(Kernel {
@@ -282,4 +282,13 @@ fn a_failed_boot_is_shown_decoded() {
     let column = "kernel::scenario::panic::second::<[u8; 3]>+0x";
     assert!(fold.contains(column), "{fold}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains(column));
+
+    let ran = run(["--decode", "--image", image, "panic"]).expect(101);
+    let text = ran.text();
+    assert!(text.contains(column), "{text}");
+    let (_, again) = ran.words.split_once("the end of ").expect("it is shown");
+    let end = "\n   (the list is on standard output)\nend of backtrace: complete, ";
+    assert!(again.contains(end), "{again}");
+    assert!(again.contains("\npanicked at "), "{again}");
+    assert!(!again.contains(": 0x"), "{again}");
 }

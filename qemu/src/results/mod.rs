@@ -1,6 +1,7 @@
 //! Stores the results of boots: the serial line of each in a file, all of them as JSON or JUnit, and the end of a failed one
 //! again on standard error.
 
+mod again;
 mod file;
 mod folder;
 mod json;
@@ -10,6 +11,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use again::without_shown;
 use anyhow::Result;
 use folder::Folder;
 
@@ -138,10 +140,15 @@ impl<'a> Results<'a> {
         Ok(status)
     }
 
-    /// The end of a serial line, decoded if the image can be read, because names help to find the failure.
+    /// The end of a serial line, decoded if the image can be read, because names help to find the failure. Lists that were shown with all
+    /// of these are left out.
     fn last_lines(&self, serial: &[u8]) -> String {
-        let decoded = decode::plain(serial, self.image);
-        let text = decoded.unwrap_or_else(|_| String::from_utf8_lossy(serial).into_owned());
+        let raw = String::from_utf8_lossy(serial);
+        let text = match decode::plain(serial, self.image) {
+            Ok(decoded) if self.cli.decode || self.cli.defmt => without_shown(&decoded, &decoded),
+            Ok(decoded) => without_shown(&decoded, &raw),
+            Err(_) => without_shown(&raw, &raw),
+        };
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(LAST_LINES);
         lines[from..].iter().flat_map(|line| [line, "\n"]).collect()
