@@ -130,7 +130,7 @@ pub struct Cli {
     /// (.speedscope.json, for <https://www.speedscope.app>), or a line for each call stack with its count (.folded). The boot is recorded; then the machine does the same again, is stopped at one of so many
     /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
     /// same file. What is not complete has the root `[incomplete]`, or `[undeclared stack]` if every caller up to the outermost function was
-    /// found on a stack that the image does not declare. One boot. A machine of several CPUs, which QEMU does not record, and one of a QEMU
+    /// found on a stack that the image does not declare (`[undeclared stack, in doubt]`: by a row that was not proven). One boot. A machine of several CPUs, which QEMU does not record, and one of a QEMU
     /// command of your own are stopped while they run, in proportion to time, and twice gives two files
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump"])]
     pub profile: Option<PathBuf>,

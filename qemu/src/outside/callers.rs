@@ -43,6 +43,8 @@ pub enum Base {
     Complete,
     /// The frame is the outermost function's, and nothing is in doubt, except that the image declares no stack that begins there.
     Undeclared,
+    /// The same, but frames are in doubt: a row was not proven, for example.
+    UndeclaredInDoubt,
     /// There may be other callers, or frames are in doubt.
     Incomplete,
 }
@@ -146,7 +148,10 @@ impl Callers {
         let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();
         let base = match (frames.end(), frames.doubt()) {
             (Some(End::Complete), _) => Base::Complete,
-            (Some(End::NotAtBase(_)), None) if self.image.stacks.is_empty() => Base::Undeclared,
+            (Some(End::NotAtBase(_)), doubt) if self.image.stacks.is_empty() => match doubt {
+                None => Base::Undeclared,
+                Some(_) => Base::UndeclaredInDoubt,
+            },
             _ => Base::Incomplete,
         };
         (found, base)

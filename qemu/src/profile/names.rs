@@ -11,6 +11,8 @@ use crate::stub::Level;
 const INCOMPLETE: &str = "[incomplete]";
 /// The root of what is complete if the outermost function's stack begins where its frame ends.
 const UNDECLARED: &str = "[undeclared stack]";
+/// The root of the same, if frames are in doubt.
+const UNDECLARED_IN_DOUBT: &str = "[undeclared stack, in doubt]";
 
 /// Code that runs, or that waits for what it has called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +93,7 @@ impl Names<'_> {
         match stack.base {
             Base::Complete => {}
             Base::Undeclared => frames.push(Frame::without_place(UNDECLARED)),
+            Base::UndeclaredInDoubt => frames.push(Frame::without_place(UNDECLARED_IN_DOUBT)),
             Base::Incomplete => frames.push(Frame::without_place(INCOMPLETE)),
         }
         match stack.level {

@@ -49,6 +49,7 @@ impl Samples {
         let mut text = format!("{all} samples, {what}, {complete} complete");
         for (base, words) in [
             (Base::Undeclared, "on undeclared stacks"),
+            (Base::UndeclaredInDoubt, "on undeclared stacks in doubt"),
             (Base::Incomplete, "incomplete"),
         ] {
             let count = count(base);
