@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Profile;
 use qemu::machine::Arch;
 use tempfile::TempDir;
@@ -117,7 +117,7 @@ pub fn build(arch: Arch, link: &Path, sources: &Path) -> String {
     succeed(compile.arg("module.c").current_dir(folder.path()));
     let mut link = Command::new(link);
     link.arg(format!("--sframe-linker={linker}"));
-    link.args("-Ttext=0x10000 -e order module.o -o module".split(' '));
+    link.args("-Ttext=0x10000 -e 0 module.o -o module".split(' '));
     succeed(link.current_dir(folder.path()));
     let data = fs::read(at("module")).expect("the module is there");
     let file = object::File::parse(&*data).expect("the module is ELF");
@@ -136,7 +136,9 @@ pub fn build(arch: Arch, link: &Path, sources: &Path) -> String {
         let start = section.address() - base;
         (start, start + section.size())
     });
-    let order = file.entry() - base;
+    let mut symbols = file.symbols();
+    let order = symbols.find(|symbol| symbol.name() == Ok("order"));
+    let order = order.expect("a function").address() - base;
     format!(
         "const SIZE: usize = {}; const PARTS: [(u64, u64); 3] = {parts:?}; const ORDER: u64 = {order};",
         bytes.len().next_multiple_of(4096)
