@@ -146,6 +146,47 @@ fn other_code_has_no_rows_of_trap_code() {
     );
 }
 
+/// Where directives begin, the code before them may have called: the link register has another value then.
+#[test]
+fn directives_say_nothing_of_the_link_register() {
+    let program = "
+.type outer, %function
+outer:
+ adr x0, vectors
+ msr vbar_el1, x0
+ msr sp_el0, x1
+ b .
+.size outer, . - outer
+.type handle, %function
+handle:
+ ret
+.size handle, . - handle
+.balign 2048
+vectors:
+.rept 16
+ .balign 128
+ b common
+.endr
+common:
+ sub sp, sp, #32
+ mrs x9, elr_el1
+ str x9, [sp, #24]
+ bl handle
+ .cfi_startproc simple
+ .cfi_signal_frame
+ .cfi_def_cfa sp, 32
+ .cfi_offset x30, -8
+ str x30, [sp] | sp+32 trap
+ bl handle | sp+32 trap
+ .cfi_endproc
+ ldr x9, [sp, #24]
+ msr elr_el1, x9
+ add sp, sp, #32
+ eret
+";
+    judge("derived-vectors-directives", AARCH64, program);
+}
+
 /// A place of the link register that does not follow from the code.
 #[test]
 fn sframe_check_finds_a_wrong_place_of_the_link_register() {

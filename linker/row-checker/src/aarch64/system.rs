@@ -18,6 +18,7 @@ const ELR_OF_EL12: u32 = encoding(3, 5, 4, 0, 1);
 const ELR_OF_EL2: u32 = encoding(3, 4, 4, 0, 1);
 const ELR_OF_EL3: u32 = encoding(3, 6, 4, 0, 1);
 const SP_OF_EL0: u32 = encoding(3, 0, 4, 1, 0);
+const SP_OF_EL1: u32 = encoding(3, 4, 4, 1, 0);
 const SPSEL: u32 = encoding(3, 0, 4, 2, 0);
 const VBAR_OF_EL1: u32 = encoding(3, 0, 12, 0, 0);
 const DAIF: u32 = encoding(3, 3, 4, 2, 1);
@@ -131,6 +132,8 @@ fn writes(word: Word, value: Operand) -> Changes {
         ELR_OF_EL3 => Changes::one(ELR_ABOVE, value),
         DAIF | ALLINT => unmasked(),
         SP_OF_EL0 => Changes::one(SP_EL0, value),
+        // For code at EL1 that uses `SP_EL0`.
+        SP_OF_EL1 => Changes::default().forget([SP_EL0]),
         VBAR_OF_EL1 => Changes::one(VBAR_EL1, value),
         SPSEL => other_stack(),
         _ => Changes::default(),

@@ -33,7 +33,10 @@ impl Claims<'_> {
         let program = self.program;
         self.trap_starts = self.trap_starts(entered);
         for (slot, row) in self.slots(entered) {
-            let state = self.trapped(row, slot);
+            let mut state = self.trapped(row, slot);
+            if let Some(link) = self.convention.link {
+                state.set(link, Value::Entry(link));
+            }
             self.trap_starts.insert(slot, state);
             self.enter(entered, self.graph.node(slot).at, false);
         }
@@ -207,6 +210,10 @@ impl Claims<'_> {
         let mut state = State::unknown(Kind::Trap, Cause::new(Why::Entered, number));
         for register in 0..state.registers.len() as u8 {
             state.set(register, Value::Entry(register));
+        }
+        if let Some(link) = self.convention.link {
+            // No row has the interrupted link register. Code before this place may have called.
+            state.set(link, Value::Unknown(Cause::new(Why::Entered, number)));
         }
         let stack_pointer = self.convention.stack_pointer;
         let place = |rule| row::place(rule, stack_pointer, self.convention);

@@ -97,7 +97,12 @@ fn slots_of_code_with_one_stack_pointer_share_code() {
     let slots: String = (1..16)
         .map(|_| " .balign 128\n b common\n".to_owned())
         .collect();
-    for setter in ["msr sp_el0, x1", "msr spsel, #0", "msr spsel, x1"] {
+    for setter in [
+        "msr sp_el0, x1",
+        "msr sp_el1, x1",
+        "msr spsel, #0",
+        "msr spsel, x1",
+    ] {
         let text = format!(
             ".balign 2048\n fn vectors bare\n b common\n{slots} end\n\
              rows trap\n common: sub sp, sp, #32\n mrs x9, elr_el1 | not sp+32 ra=r33+0; not r16904+0 ra=r33+0\n add sp, sp, #32\n eret\n\
