@@ -255,14 +255,9 @@ fn a_report_says_what_the_kernel_has_not_told() {
         replace(&folder.join("src/main.rs"), line, "");
     });
     let trace = "p corner_shop::exceptions::page_fault";
-    said.expect(
-        "page fault\nx86_64",
-        trace,
-        "incomplete: the stack word at ",
-    );
-    let words =
-        "\nno stack can be read: physical_memory_at is not called, and stacks_by is not called\n";
-    assert!(said.text.contains(words), "{}", said.text);
+    let begin = "page fault\n\
+        no stack can be read: physical_memory_at is not called, and stacks_by is not called\nx86_64";
+    said.expect(begin, trace, "incomplete: the stack word at ");
 }
 
 /// Rust's own linker links it too.
@@ -283,5 +278,5 @@ fn a_report_says_that_there_are_no_tables() {
         "{text}"
     );
     let end = "end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
-    assert!(text.ends_with(end), "{text}");
+    assert!(text.contains(end), "{text}");
 }
