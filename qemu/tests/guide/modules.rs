@@ -257,7 +257,7 @@ fn without_rows_a_list_through_a_module_is_never_complete() {
             "r with_mmu",
             &["f order", "f corner_shop::shop::serve"],
             "incomplete: a rule needs the stack pointer, ",
-            "outermost function reached, from frame 2 on by link register (no row for 0x",
+            "outermost function reached, from frame 1 on by link register (no row for 0x",
         ),
     ] {
         let text = boot(kind, WITHOUT_ROWS).text;
