@@ -117,11 +117,9 @@ fn slots_of_code_with_one_stack_pointer_share_code() {
 fn functions_are_no_vector_tables() {
     judge(
         A64,
-        &format!(
-            ".balign 2048\n fn first\n stp x29, x30, [sp, #-16]! | sp+0; not sp+0 ra=r33+0; not r16904+0 ra=r33+0\n nop | sp+16 ra=c-8; not sp+16 ra=r33+0\n\
+        ".balign 2048\n fn first\n stp x29, x30, [sp, #-16]! | sp+0; not sp+0 ra=r33+0; not r16904+0 ra=r33+0\n nop | sp+16 ra=c-8; not sp+16 ra=r33+0\n\
              ldp x29, x30, [sp], #16\n ret\n end\n\
              fn second\n .rept 512\n nop\n .endr\n eret\n end\n\
-             fn _start bare\n adr x0, first\n msr vbar_el1, x0\n 9: b 9b\n end"
-        ),
+             fn _start bare\n adr x0, first\n msr vbar_el1, x0\n 9: b 9b\n end",
     );
 }
