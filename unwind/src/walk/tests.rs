@@ -15,6 +15,7 @@ mod cached;
 mod calls;
 mod ends;
 mod fallbacks;
+mod interrupted_link;
 mod lean;
 mod lost;
 mod machines;

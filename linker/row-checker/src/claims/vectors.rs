@@ -9,10 +9,10 @@ use crate::architecture::{VectorTable, is_set_by};
 use crate::instruction::Register;
 
 impl Claims<'_> {
-    /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address that
-    /// the code names which sets the register for it, or code that calls that; no call leads there, each slot is at most the start of a
-    /// function, and a return from a trap is reached. If no code sets the register with the other stack pointer, no exception comes from code with
-    /// another one.
+    /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address
+    /// that is named in a function that sets the register for it, or in a caller of such a function. No call leads to its slots, no slot is in
+    /// the middle of a function, and at least one slot leads to a return from a trap. If no code sets the register with the other stack
+    /// pointer, all exceptions come from code with the same stack pointer.
     pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
         let Some(form) = self.convention.vectors else {
             return Vec::new();
