@@ -58,9 +58,23 @@ fn linked(folder: &Path, functions: &[String], data: &str, linker: &Path) -> Pat
 
 /// The same kernel, linked by sframe-link, whose stack has so many bytes.
 fn kernel(folder: &Path, functions: &[String], stack: u64) -> PathBuf {
-    let data = format!(".bss\n.balign 16\n.skip {stack}\n.globl stack_end\nstack_end:\n");
     let linker = linker::build(&target()).expect("sframe-link is built");
-    linked(folder, functions, &data, &linker)
+    linked(folder, functions, &stack_of(stack), &linker)
+}
+
+/// The same kernel, linked by GNU ld, so that it has no tables.
+fn unmodified(folder: &Path, functions: &[String], stack: u64) -> PathBuf {
+    linked(folder, functions, &stack_of(stack), &gnu_ld())
+}
+
+fn gnu_ld() -> PathBuf {
+    let (ld, package) = ("aarch64-linux-gnu-ld", "binutils-aarch64-linux-gnu");
+    setup::program(ld, package, &target()).expect("a linker is to be had")
+}
+
+/// A stack of so many bytes.
+fn stack_of(size: u64) -> String {
+    format!(".bss\n.balign 16\n.skip {size}\n.globl stack_end\nstack_end:\n")
 }
 
 /// What the runner writes of a kernel that hangs.
@@ -148,14 +162,7 @@ fn no_frame_is_found_behind_the_end_of_a_stack() {
         plain("sleep", "ret"),
     ];
     let data = ".data\n.balign 16\nstack_start: .skip 4096\n.globl stack_end\nstack_end:\n.quad 0, slept, 0, slept\n";
-    let ld = "aarch64-linux-gnu-ld";
-    let linker = setup::program(ld, "binutils-aarch64-linux-gnu", &target());
-    let image = linked(
-        folder.path(),
-        &functions,
-        data,
-        &linker.expect("a linker is to be had"),
-    );
+    let image = linked(folder.path(), &functions, data, &gnu_ld());
     let (text, report) = asked(&image);
     assert_eq!(report.names(), ["wait", "work", "kernel_main"], "{text}");
     assert!(report.end.contains("incomplete: "), "{text}");

@@ -5,7 +5,7 @@ mod class;
 
 pub use append::{Appended, Gone, NewSection};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use object::elf;
 
 use crate::cfi::Frames;
@@ -53,6 +53,30 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     tables.check_written(&bytes)?;
     tables.write_files(&image, options)?;
     Ok(Made { bytes, tables })
+}
+
+/// The rows of a linked file that has none of ours, for a reader that keeps them beside the file: the content of `.sframe`, or of the rule map
+/// for 32-bit ARM, as it would be at address 0.
+///
+/// # Errors
+/// The file is damaged, or has nothing to make rows from.
+pub fn rows_beside(data: &[u8]) -> Result<Vec<u8>> {
+    let image = Image::parse(data)?;
+    let options = Options {
+        symbols: None,
+        ..Options::default()
+    };
+    let tables = Tables::of(&image, &options, Frames::default())?;
+    ensure!(
+        !tables.frames.functions.is_empty(),
+        "no symbols or call frame information to make rows of"
+    );
+    match (&tables.table, &tables.map) {
+        (Some(table), _) => Ok(table.to_bytes(0)),
+        (None, Some(Ok(map))) => Ok(map.to_bytes(0)),
+        (None, Some(Err(unfit))) => bail!("{unfit}"),
+        (None, None) => bail!("no tables for this architecture"),
+    }
 }
 
 /// The rows of an image that has `.sframe` already. Those of a rule map are made again: each was found in the code.

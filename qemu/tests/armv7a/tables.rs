@@ -1,6 +1,6 @@
-//! What a walk from outside goes by, if an image has no rule map, or one that is damaged: the same functions, and none of the lists that
-//! begins where a CPU was stopped is called complete.
+//! What a walk from outside uses if an image has no rule map, or a damaged one.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,17 +13,22 @@ use crate::support::corrupt;
 
 /// A copy of the kernel without these sections' names, by which alone the runner finds them; the kernel has its own ways.
 fn without(folder: &Path, sections: &[&str]) -> PathBuf {
-    let objcopy = setup::program("llvm-objcopy", "llvm", &target()).expect("LLVM is to be had");
+    let image = built_image(false);
     let copy = folder.join("kernel");
     let renamed = sections
         .iter()
-        .map(|name| format!("--rename-section={name}=.other{name}"));
-    let status = Command::new(objcopy)
-        .args(renamed)
-        .args([&built_image(false), &copy])
-        .status();
-    assert!(status.expect("llvm-objcopy starts").success());
+        .map(|name| OsString::from(format!("--rename-section={name}=.other{name}")));
+    let renamed: Vec<_> = renamed.collect();
+    let files = [image.as_ref(), copy.as_ref()];
+    let arguments: Vec<_> = renamed.iter().map(|one| &**one).chain(files).collect();
+    objcopy(&arguments);
     copy
+}
+
+fn objcopy(arguments: &[&OsStr]) {
+    let objcopy = setup::program("llvm-objcopy", "llvm", &target()).expect("LLVM is to be had");
+    let status = Command::new(objcopy).args(arguments).status();
+    assert!(status.expect("llvm-objcopy starts").success());
 }
 
 /// The functions of the CPU's list and of both tasks', and how each list ends.
@@ -39,32 +44,31 @@ fn lists(image: &Path, tables: &str) -> (Vec<Vec<String>>, Vec<String>) {
 }
 
 #[gate]
-fn without_a_map_lists_are_the_same_and_in_doubt() {
+fn without_a_map_lists_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = built_image(false);
     let (expected, ends) = lists(&image, ", tables verified, exception tables, ");
     let is_complete = |end: &String| end.starts_with("end of backtrace: complete, ");
     assert!(ends.iter().all(is_complete), "{ends:?}");
 
-    let made = without(folder.path(), &[".unwind_map"]);
-    let (names, ends) = lists(&made, ", tables made from .debug_frame, exception tables, ");
+    // A map is made from the code.
+    let made = ", tables made from the image's code, exception tables, ";
+    let image = without(folder.path(), &[".unwind_map"]);
+    let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
-    let doubt = "in doubt (nobody has compared the rows with the code), ";
-    assert!(ends.iter().all(|end| end.contains(doubt)), "{ends:?}");
+    assert!(ends.iter().all(is_complete), "{ends:?}");
 
-    let calls = without(folder.path(), &[".unwind_map", ".debug_frame"]);
-    let (names, ends) = lists(&calls, ", exception tables, for calls only\n");
+    // Without call frame information the first functions, which nothing calls, have rows in the exception tables only.
+    let image = without(folder.path(), &[".unwind_map", ".debug_frame"]);
+    let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
-    // Tasks wait at calls, where these tables apply, but exception tables contain no proof.
-    let [cpu, tasks @ ..] = &ends[..] else {
-        panic!("no list");
-    };
-    assert!(
-        cpu.contains(", and its row holds at calls only), "),
-        "{cpu}"
-    );
-    let is_unproven = |end: &String| end.contains("(the tables contain no proof of their rows), ");
-    assert!(tasks.iter().all(is_unproven), "{tasks:?}");
+    for (end, names) in ends.iter().zip(&names) {
+        let last = names.len() - 1;
+        let doubt = format!(
+            "outermost function reached, from frame {last} on in doubt (the tables contain no proof of their rows), "
+        );
+        assert!(end.contains(&doubt), "{end}");
+    }
 }
 
 #[gate]
@@ -83,18 +87,35 @@ fn by_a_damaged_map_no_list_is_complete() {
     );
 }
 
+/// The first functions, which nothing calls, have no rows.
 #[gate]
-fn without_any_table_what_is_found_is_marked() {
+fn without_any_table_rows_are_made_from_the_code() {
     let folder = tempfile::tempdir().expect("a folder can be made");
+    let (expected, _) = lists(&built_image(false), ", tables verified, exception tables, ");
     let all = [".unwind_map", ".debug_frame", ".ARM.exidx"];
     let image = without(folder.path(), &all);
-    let (names, ends) = lists(
-        &image,
-        ", no tables: no rule map, .debug_frame or exception tables\n",
-    );
-    assert_eq!(names[0][..1], ["kernel::scenario::hangs::spin"]);
-    assert!(
-        ends.iter().all(|end| !end.contains(" complete")),
-        "{ends:?}"
-    );
+    let (names, ends) = lists(&image, ", tables made from the image's code\n");
+    assert_eq!(names, expected);
+    for end in ends {
+        let starts = "end of backtrace: incomplete: no row for ";
+        assert!(
+            end.starts_with(starts) && !end.contains("in doubt"),
+            "{end}"
+        );
+    }
+}
+
+/// Without symbols, too, nothing says where functions start.
+#[gate]
+fn without_tables_and_symbols_what_is_found_is_marked() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let sections = [".unwind_map", ".debug_frame", ".ARM.exidx"];
+    let renamed = without(folder.path(), &sections);
+    let image = folder.path().join("stripped");
+    objcopy(&["--strip-all".as_ref(), renamed.as_ref(), image.as_ref()]);
+    let asked = interrupted(&image, "hang-tasks", 1);
+    let reason = ", no tables: no rule map, symbols, .debug_frame or exception tables, ";
+    assert!(asked.text.contains(reason), "{}", asked.text);
+    let mut ends = asked.reports.iter().map(|report| &report.end);
+    assert!(ends.all(|end| !end.contains(" complete")), "{}", asked.text);
 }

@@ -1,6 +1,6 @@
 //! Exceptions of kernels whose vectors have no directives.
 
-use super::{BEGIN, asked, calling, function, kernel};
+use super::{BEGIN, asked, calling, function, kernel, unmodified};
 
 /// Vectors as many kernels have them: all slots branch, and the code behind one saves every register. `{save}` saves the link register and the
 /// interrupted program counter.
@@ -20,6 +20,7 @@ fn vectors(save: &str, restore: &str) -> String {
 }
 
 /// The leaf has its return address in the link register, which the vectors save: the list contains its caller. Nothing is in doubt but the stack.
+/// It is the same for a kernel that another linker has linked, whose tables the runner makes.
 #[test]
 fn an_exception_in_vectors_without_directives_interrupts_a_leaf() {
     let forms = [
@@ -46,17 +47,28 @@ fn an_exception_in_vectors_without_directives_interrupts_a_leaf() {
             calling("handle", "b ."),
             vectors(save, restore),
         ];
-        let (text, report) = asked(&kernel(folder.path(), &functions, 4096));
-        let names = ["handle", "current", "leaf", "work", "_start"];
-        assert_eq!(report.names(), names, "{text}");
-        assert_eq!(report.words[0].0, 2, "{text}");
-        assert!(report.words[0].1.starts_with("interrupted"), "{text}");
-        // Nothing else is in doubt.
-        let end = "end of backtrace: incomplete: outermost function reached with sp ";
-        assert!(report.end.starts_with(end), "{text}");
-        assert!(
-            report.end.ends_with(", where no stack begins, 5 frames"),
-            "{text}"
-        );
+        let links = [
+            (true, "tables verified"),
+            (false, "tables made from the image's code"),
+        ];
+        for (has_tables, tables) in links {
+            let image = match has_tables {
+                true => kernel(folder.path(), &functions, 4096),
+                false => unmodified(folder.path(), &functions, 4096),
+            };
+            let (text, report) = asked(&image);
+            assert!(text.contains(tables), "{text}");
+            let names = ["handle", "current", "leaf", "work", "_start"];
+            assert_eq!(report.names(), names, "{text}");
+            assert_eq!(report.words[0].0, 2, "{text}");
+            assert!(report.words[0].1.starts_with("interrupted"), "{text}");
+            // Nothing else is in doubt.
+            let end = "end of backtrace: incomplete: outermost function reached with sp ";
+            assert!(report.end.starts_with(end), "{text}");
+            assert!(
+                report.end.ends_with(", where no stack begins, 5 frames"),
+                "{text}"
+            );
+        }
     }
 }

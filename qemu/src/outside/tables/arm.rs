@@ -3,7 +3,6 @@
 use std::fmt;
 
 use anyhow::Result;
-use linker::cfi::Frames;
 use linker::map;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::ehabi;
@@ -26,8 +25,8 @@ pub(in crate::outside) struct Arm {
     /// Code whose functions have no caller, which exception tables do not tell.
     outermost: [Range; 1],
     verified: ArmVerified,
-    /// The section that the map was made from, if it is not the image's own.
-    made_from: Option<&'static str>,
+    /// The map was made here from the image's code and call frame information.
+    is_made: bool,
 }
 
 impl Arm {
@@ -38,13 +37,9 @@ impl Arm {
             section.and_then(|section| Some((section.data().ok()?.to_vec(), section.address())))
         };
         let own = section(map::SECTION).filter(|(bytes, _)| !bytes.is_empty());
-        let (map, made_from) = match own {
-            Some(own) => (own, None),
-            None => match made(data) {
-                Some(made) => ((made, 0), Some(".debug_frame")),
-                None => (Part::default(), None),
-            },
-        };
+        let is_made = own.is_none();
+        let made = || linker::make::rows_beside(data).map(|made| (made, 0));
+        let map = own.or_else(|| made().ok()).unwrap_or_default();
         let code = file
             .sections()
             .filter(|one| one.kind() == SectionKind::Text && one.size() > 0);
@@ -60,7 +55,7 @@ impl Arm {
             code: Range::new(start, end),
             outermost: [Range::new(first, last)],
             verified: ArmTables::none().verify(),
-            made_from,
+            is_made,
         };
         tables.verified = tables.tables().verify();
         Ok(tables)
@@ -78,16 +73,13 @@ impl Arm {
     }
 
     pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
-        let is_own = self.made_from.is_none() && !self.map.0.is_empty();
-        is_own.then(|| self.tables().verify_code(code, at).map)
+        (!self.map.0.is_empty()).then(|| self.tables().verify_code(code, at).map)
     }
 
     pub(super) fn rows(&self) -> Rows<'_> {
         let tables = self.tables().verified(self.verified);
         match self.verified.map {
-            Ok(Verified { checksum, .. }) if !checksum || self.made_from.is_some() => {
-                Rows::not_compared(tables)
-            }
+            Ok(Verified { checksum, .. }) if !checksum => Rows::not_compared(tables),
             _ => Rows::new(tables),
         }
     }
@@ -106,18 +98,18 @@ impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_exceptions = !self.exceptions[0].0.is_empty();
         let after = if has_exceptions { ", " } else { "" };
-        match (self.verified.map, self.made_from) {
-            (Ok(_), Some(from)) => write!(f, "tables made from {from}{after}")?,
-            (Ok(Verified { checksum: true, .. }), None) => write!(f, "tables verified{after}")?,
+        match (self.verified.map, self.is_made) {
+            (Ok(_), true) => write!(f, "tables made from the image's code{after}")?,
+            (Ok(Verified { checksum: true, .. }), false) => write!(f, "tables verified{after}")?,
             (
                 Ok(Verified {
                     checksum: false, ..
                 }),
-                None,
+                false,
             ) => write!(f, "tables without checksum{after}")?,
             (Err(Damage::Section(ParseError::Empty)), _) if has_exceptions => {}
             (Err(Damage::Section(ParseError::Empty)), _) => {
-                f.write_str("no tables: no rule map, .debug_frame or exception tables")?;
+                f.write_str("no tables: no rule map, symbols, .debug_frame or exception tables")?;
             }
             (Err(damage), _) => write!(f, "tables damaged: {damage}{after}")?,
         }
@@ -130,15 +122,4 @@ impl fmt::Display for Arm {
             }
         }
     }
-}
-
-/// A map made from `.debug_frame`, for address 0.
-fn made(data: &[u8]) -> Option<Vec<u8>> {
-    let image = linker::image::Image::parse(data).ok()?;
-    let frames = Frames::of(&image).ok()?;
-    if frames.functions.is_empty() {
-        return None;
-    }
-    let map = map::Map::new(image.architecture, &frames.functions, None).ok()?;
-    Some(map.to_bytes(0))
 }

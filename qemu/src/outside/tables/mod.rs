@@ -14,8 +14,7 @@ use crate::hardware::Processor;
 use arm::Arm;
 use sframe::SFrame;
 
-/// Why a walk by rows that were made here, or that no link of ours has made, is never complete: compilers write wrong ones now and
-/// then, and who writes assembly does so more often.
+/// Why a walk by rows of another tool is never complete: compilers write wrong ones now and then, and authors of assembly more often.
 const NOT_COMPARED: &str = "nobody has compared the rows with the code";
 
 /// Why a walk is never complete if another build runs than the image's, or code that has changed itself: rows were compared with the
@@ -33,7 +32,7 @@ pub(super) enum Tables {
 }
 
 impl Tables {
-    /// Those of this image, or made from what its compiler has left there.
+    /// Those of this image, or made and proven here from its code.
     pub(super) fn read(data: &[u8], processor: Processor) -> Result<Self> {
         Ok(match processor {
             Processor::X86_64 | Processor::Aarch64 => Self::SFrame(SFrame::read(data)?),
@@ -49,7 +48,7 @@ impl Tables {
         }
     }
 
-    /// Compares this code with their checksums. None of tables that the link did not write.
+    /// Compares this code with their checksums. `None`: there are no tables.
     pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
         match self {
             Self::SFrame(tables) => tables.verify_code(code, at),

@@ -3,8 +3,6 @@
 use std::fmt;
 
 use anyhow::Result;
-use linker::cfi::Frames;
-use linker::sframe::{Table, Version};
 use object::{Object, ObjectSection};
 use unwind::ImageTables;
 use unwind::sframe::{self, Damage, Verified};
@@ -24,8 +22,8 @@ pub(in crate::outside) struct SFrame {
 enum Origin {
     /// The image's `.sframe`.
     Own(Result<Verified, Damage>),
-    /// Made here from these sections.
-    Made(String),
+    /// Made and proven here from the image's code and call frame information.
+    Made(Result<Verified, Damage>),
     /// From nowhere: nothing can be made, for this reason.
     Nowhere(String),
 }
@@ -40,9 +38,12 @@ impl SFrame {
                 let verified = sframe::Tables::new(&own.0, own.1).verify();
                 (own, Origin::Own(verified))
             }
-            None => match made(data) {
+            None => match linker::make::rows_beside(data) {
                 // Any address will do: starts of functions are relative to it, in 64 bits.
-                Ok((bytes, from)) => ((bytes, 0), Origin::Made(from)),
+                Ok(bytes) => {
+                    let verified = sframe::Tables::new(&bytes, 0).verify();
+                    ((bytes, 0), Origin::Made(verified))
+                }
                 Err(error) => ((Vec::new(), 0), Origin::Nowhere(format!("{error:#}"))),
             },
         };
@@ -58,8 +59,8 @@ impl SFrame {
     }
 
     pub(super) fn verify_code(&self, code: &[u8], at: u64) -> Option<Result<Verified, Damage>> {
-        let is_own = matches!(self.origin, Origin::Own(_));
-        is_own.then(|| ImageTables::new(&self.bytes, self.address).verify_code(code, at))
+        let is_there = matches!(self.origin, Origin::Own(_) | Origin::Made(_));
+        is_there.then(|| ImageTables::new(&self.bytes, self.address).verify_code(code, at))
     }
 
     pub(super) fn rows(&self) -> Rows<'_> {
@@ -68,9 +69,8 @@ impl SFrame {
             // Whoever has written them does not say that they are whole.
             Origin::Own(Ok(Verified {
                 checksum: false, ..
-            }))
-            | Origin::Made(_) => Rows::not_compared(tables),
-            Origin::Own(verified) => Rows::new(tables.verified(verified)),
+            })) => Rows::not_compared(tables),
+            Origin::Own(verified) | Origin::Made(verified) => Rows::new(tables.verified(verified)),
             Origin::Nowhere(_) => Rows::new(tables),
         }
     }
@@ -85,27 +85,8 @@ impl fmt::Display for SFrame {
                 checksum: false, ..
             })) => f.write_str("tables without checksum"),
             Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}"),
-            Origin::Made(from) => write!(f, "tables made from {from}"),
+            Origin::Made(_) => f.write_str("tables made from the image's code"),
             Origin::Nowhere(why) => write!(f, "no tables: {why}"),
         }
     }
-}
-
-/// A table made from what compilers have written, for address 0, and the sections that it was made from.
-fn made(data: &[u8]) -> Result<(Vec<u8>, String)> {
-    let image = linker::image::Image::parse(data)?;
-    let mut frames = Frames::of(&image)?;
-    let is_there = |name: &&str| {
-        let section = image.file.section_by_name(name);
-        section.is_some_and(|section| section.size() > 0)
-    };
-    let from: Vec<_> = [".eh_frame", ".debug_frame"]
-        .into_iter()
-        .filter(is_there)
-        .collect();
-    if frames.functions.is_empty() {
-        anyhow::bail!("no .sframe, .eh_frame or .debug_frame");
-    }
-    let table = Table::of_version(Version::V3, image.architecture, &mut frames);
-    Ok((table.to_bytes(0), from.join(" and ")))
 }
