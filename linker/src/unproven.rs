@@ -1,7 +1,8 @@
 //! The list of code ranges whose rows the checker has not accepted. The tables contain it, so that no walk that uses such a row is complete.
 
-use row_checker::check::Verdict;
-use unwind::sframe::Row;
+use row_checker::check::{Reason, Verdict};
+use row_checker::value::Why;
+use unwind::sframe::{Row, format};
 use unwind::{Found, Proof, Range, RowSource};
 
 use crate::function::Function;
@@ -10,6 +11,8 @@ use crate::function::Function;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unproven {
     ranges: Vec<Range>,
+    /// The parts of these ranges whose rows are proven if the processor entered their function.
+    entered: Vec<Range>,
 }
 
 impl Unproven {
@@ -39,6 +42,14 @@ impl Unproven {
                     is_proven[start..end].fill(accepted);
                 }
             }
+            let assuming = own.iter().filter(|verdict| assumes_entry(verdict));
+            for verdict in assuming {
+                let end = verdict.at + u64::from(verdict.length);
+                add(
+                    &mut unproven.entered,
+                    Range::new(verdict.at, end.min(function.end())),
+                );
+            }
             let mut start = function.start;
             for part in is_proven.chunk_by(|before, after| before == after) {
                 let end = start.wrapping_add(part.len() as u64);
@@ -65,7 +76,13 @@ impl Unproven {
             function.start..function.start.wrapping_add(size)
         }) {
             match tables.look_up(at, &mut found).map(|()| found.proof) {
-                Ok(Proof::Unproven) => listed.add(Range::new(at, at.wrapping_add(1))),
+                Ok(proof @ (Proof::Unproven | Proof::IfEntered)) => {
+                    let range = Range::new(at, at.wrapping_add(1));
+                    listed.add(range);
+                    if proof == Proof::IfEntered {
+                        add(&mut listed.entered, range);
+                    }
+                }
                 Ok(Proof::Unknown) => return None,
                 _ => {}
             }
@@ -92,24 +109,50 @@ impl Unproven {
         first.map(|first| (count, first))
     }
 
-    /// Adds a range after all others.
-    fn add(&mut self, range: Range) {
-        match self.ranges.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => self.ranges.push(range),
-        }
+    /// Returns the first address that this list marks as proven if the processor entered its function, and that `right` contains without this mark.
+    #[must_use]
+    pub fn wrongly_entered(&self, right: &Self) -> Option<u64> {
+        let mut addresses = self.entered.iter().flat_map(|range| range.start..range.end);
+        addresses.find(|at| right.contains(*at) && !contains(&right.entered, *at))
     }
 
-    /// Returns the ranges as a table at address `table` stores them: the start relative to the table, modulo 2^32, and the size in bytes. Their
-    /// number does not depend on the address.
+    /// Adds a range after all others.
+    fn add(&mut self, range: Range) {
+        add(&mut self.ranges, range);
+    }
+
+    /// Returns the ranges in pieces, with whether their rows are proven if the processor entered their function.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, bool)> {
+        self.ranges.iter().flat_map(|range| {
+            let inner = self
+                .entered
+                .iter()
+                .filter(|one| (range.start..range.end).contains(&one.start));
+            let mut pieces = Vec::new();
+            let mut start = range.start;
+            for one in inner {
+                pieces.push((Range::new(start, one.start), false));
+                pieces.push((*one, true));
+                start = one.end;
+            }
+            pieces.push((Range::new(start, range.end), false));
+            pieces.retain(|(piece, _)| piece.start != piece.end);
+            pieces
+        })
+    }
+
+    /// Returns the ranges as a table at address `table` stores them: the start relative to the table, modulo 2^32, and the size in bytes with
+    /// [`format::IF_ENTERED`]. Their number does not depend on the address.
     #[must_use]
     pub fn stored(&self, table: u64) -> Vec<(u32, u16)> {
+        const MARK: u16 = (format::IF_ENTERED as u16) << 8;
         let mut stored = Vec::new();
-        for range in &self.ranges {
+        for (range, is_entered) in self.pieces() {
             let (mut at, mut left) = (range.start, range.end.wrapping_sub(range.start));
             while left > 0 {
-                let size = left.min(u16::MAX.into());
-                stored.push((at.wrapping_sub(table) as u32, size as u16));
+                let size = left.min((!MARK).into());
+                let mark = if is_entered { MARK } else { 0 };
+                stored.push((at.wrapping_sub(table) as u32, size as u16 | mark));
                 (at, left) = (at.wrapping_add(size), left - size);
             }
         }
@@ -136,11 +179,7 @@ impl Unproven {
     /// Whether an address is in one of the ranges.
     #[must_use]
     pub fn contains(&self, address: u64) -> bool {
-        let behind = self.ranges.partition_point(|range| range.start <= address);
-        let range = behind
-            .checked_sub(1)
-            .and_then(|number| self.ranges.get(number));
-        range.is_some_and(|range| address < range.end)
+        contains(&self.ranges, address)
     }
 
     /// Returns the addresses between `start` and `end`, both excluded, at which a range starts or ends.
@@ -187,32 +226,71 @@ impl Unproven {
     pub fn proof(list: Option<&Self>, address: u64) -> Proof {
         match list {
             None => Proof::Unknown,
+            Some(list) if contains(&list.entered, address) => Proof::IfEntered,
             Some(list) if list.contains(address) => Proof::Unproven,
             Some(_) => Proof::Proven,
         }
     }
 
-    /// Returns the first address at which `tables` report another proof than `list`. Compares both ends of each row and of each range.
+    /// Returns the first address at which `tables` report another proof than `list`. Compares both ends of each row and of each range. `has_entered`:
+    /// the tables have a form for rows that are proven if the processor entered their function; otherwise they list these rows as unproven.
     #[must_use]
     pub fn difference(
         list: Option<&Self>,
         functions: &[Function],
         tables: &impl RowSource,
+        has_entered: bool,
     ) -> Option<u64> {
         let rows = functions.iter().flat_map(|function| {
             let starts = function.rows.iter().map(|row| u64::from(row.offset));
             let starts = starts.map(|offset| function.start.wrapping_add(offset));
             starts.chain([function.end()])
         });
-        let ranges = list.map_or(&[][..], |list| &list.ranges);
-        let ranges = ranges.iter().flat_map(|range| [range.start, range.end]);
+        let ranges = list.map_or([&[][..]; 2], |list| [&list.ranges, &list.entered]);
+        let ranges = ranges
+            .into_iter()
+            .flatten()
+            .flat_map(|range| [range.start, range.end]);
         let mut places = rows.chain(ranges).flat_map(|at| [at.wrapping_sub(1), at]);
         places.find(|at| {
             let mut found = Found::EMPTY;
             let has_row = tables.look_up(*at, &mut found).is_ok();
-            has_row && found.proof != Self::proof(list, *at)
+            let expected = match Self::proof(list, *at) {
+                Proof::IfEntered if !has_entered => Proof::Unproven,
+                proof => proof,
+            };
+            has_row && found.proof != expected
         })
     }
+}
+
+/// Adds a range after all others.
+fn add(ranges: &mut Vec<Range>, range: Range) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+/// Whether an address is in one of the ranges, which are in ascending order.
+fn contains(ranges: &[Range], address: u64) -> bool {
+    let behind = ranges.partition_point(|range| range.start <= address);
+    let range = behind.checked_sub(1).and_then(|number| ranges.get(number));
+    range.is_some_and(|range| address < range.end)
+}
+
+/// Whether the checker accepts the row if the processor entered the function.
+fn assumes_entry(verdict: &Verdict) -> bool {
+    matches!(
+        verdict.unproven[..],
+        [(
+            _,
+            Reason {
+                why: Some(Why::NotEntered),
+                ..
+            }
+        )]
+    )
 }
 
 /// Whether the checker accepts the row.

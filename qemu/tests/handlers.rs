@@ -80,17 +80,8 @@ fn a_trace_crosses_handlers_that_the_compiler_makes(kernel: Kernel) {
     assert_eq!(reports.len(), TRACES.len(), "{kernel:?}: in:\n{text}");
     for (report, expected) in reports.iter().zip(TRACES) {
         let expected = format!("{expected}{BEGIN}");
-        // A handler that never returns is not proven to be one: nothing in its code tells.
-        let (end, is_unproven) = match expected.contains("double_fault") {
-            true => ("outermost function reached, from frame ", true),
-            false => ("complete, ", false),
-        };
-        trace::expect_in(&image, kernel, report, &expected, end);
-        assert_eq!(
-            report.end.contains(" was not proven), "),
-            is_unproven,
-            "{text}"
-        );
+        // Nothing in the code of a handler that never returns shows how it is entered: the stack does.
+        trace::expect_in(&image, kernel, report, &expected, "complete, ");
     }
 }
 
@@ -112,9 +103,8 @@ fn every_instruction_of_a_handler_leads_to_what_was_interrupted(kernel: Kernel) 
         let least = if passage.returned { 20 } else { 10 };
         assert!(passage.steps > least, "{kernel:?}: {passage:?}");
         // Only the end of `page_fault`, after its store, is unproven.
-        let is_mostly_proven = passage.unproven * 2 < passage.steps;
-        assert_eq!(
-            is_mostly_proven, passage.returned,
+        assert!(
+            passage.unproven * 2 < passage.steps,
             "{kernel:?}: {passage:?}"
         );
     }

@@ -99,7 +99,8 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         }
         let proof = match found.proof {
             Proof::Proven => PROVEN,
-            Proof::Unproven => UNPROVEN,
+            // Rows of trap code are not kept, see above.
+            Proof::Unproven | Proof::IfEntered => UNPROVEN,
             Proof::Unknown => Rules::FREE,
         };
         let word = found.rules.narrow().map(|word| word | proof);

@@ -54,6 +54,9 @@ pub enum Proof {
     Proven,
     /// The table lists the row as unproven: the linker could not derive it from the code.
     Unproven,
+    /// The row holds if the processor entered the row's function, as it enters trap code. The code contains no proof of that, because nothing in
+    /// it returns from a trap. A walk compares the stack with what the processor pushes.
+    IfEntered,
     /// The table contains no proof: another tool has written it, or the linker did not run the check.
     Unknown,
 }

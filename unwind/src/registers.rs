@@ -113,10 +113,20 @@ pub struct Pushed {
     pub(crate) end: u64,
 }
 
+/// The number of words that the processor pushes at an exception.
+pub(crate) const PUSHED_WORDS: usize = 5;
+
 pub(crate) mod sealed {
     pub trait Sealed: crate::code::Instructions {
         /// What the processor itself pushes, where it does.
         const PUSHED: Option<super::Pushed> = None;
+
+        /// Whether the processor can have pushed these words, the first of which is at address `at`: the program counter, and what
+        /// follows it.
+        #[must_use]
+        fn is_pushed(_at: u64, _words: [u64; super::PUSHED_WORDS]) -> bool {
+            false
+        }
 
         /// Sets the three registers that every frame has, and leaves the others.
         fn set(&mut self, pc: u64, sp: u64, fp: u64);

@@ -59,7 +59,11 @@ pub fn check_and_derive(
     let claims = Claims::find(program, architecture)?;
     let mut derived: Vec<(u32, Derived)> = Vec::new();
     let verdicts = pass(&claims, |number, state, verdict| {
-        if verdict.is_some_and(|verdict| verdict.unproven.is_empty()) {
+        let is_accepted = |verdict: &Verdict| {
+            let mut reasons = verdict.unproven.iter();
+            reasons.all(|(_, reason)| reason.why == Some(Why::NotEntered))
+        };
+        if verdict.is_some_and(is_accepted) {
             return;
         }
         let node = claims.graph.node(number);
@@ -106,6 +110,7 @@ fn pass(
     let program = claims.program;
     let mut verdicts: Vec<Option<Verdict>> = vec![None; claims.graph.nodes.len()];
     let mut holds = claims.entries_hold();
+    let assumed = claims.assumed();
     // A state that nothing brings any more says nothing: only what entries lead to is judged.
     let mut is_reached = vec![false; claims.graph.nodes.len()];
     let mut work: Vec<u32> = claims.entries.iter().map(|(number, _)| *number).collect();
@@ -115,7 +120,7 @@ fn pass(
     while let Some(head) = work.pop() {
         let mut judge = |number: u32, state: &State| {
             let state = &*claims.during_call(number, state);
-            let verdict = verdict(claims, number, state);
+            let verdict = verdict(claims, number, state, assumed[number as usize]);
             visit(number, state, verdict.as_ref());
             verdicts[number as usize] = verdict;
         };
@@ -157,7 +162,8 @@ fn pass(
     Some(all)
 }
 
-fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
+/// The verdict on the row of an instruction. `is_assumed`: it holds only if the processor entered the function.
+fn verdict(claims: &Claims<'_>, number: u32, state: &State, is_assumed: bool) -> Option<Verdict> {
     let node = claims.graph.node(number);
     let (function, row) = claims.program.row(node.at)?;
     let mut unproven: Vec<Unproven> = Vec::new();
@@ -200,6 +206,10 @@ fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
         (part, Reason { why, at })
     };
     reasons.extend(unproven.into_iter().map(reason));
+    if is_assumed {
+        let (why, at) = (Some(Why::NotEntered), node.at);
+        reasons.push((row::Part::Entry, Reason { why, at }));
+    }
     Some(Verdict {
         at: node.at,
         length: node.length,

@@ -3,6 +3,7 @@
 //! [`Claims::find`] looks for claims that hold. Only the pass of [`crate::check`] is trusted, which compares each with what one step from
 //! the others brings.
 
+mod assumed;
 mod breaks;
 mod called;
 mod constants;
@@ -55,6 +56,8 @@ pub struct Claims<'a> {
     is_entered: FxHashSet<u32>,
     /// Where trap code starts, and what is claimed there.
     pub(crate) trap_starts: FxHashMap<u32, State>,
+    /// Where code starts whose rows are those of trap code, although nothing in it shows that the processor enters it.
+    assumed_starts: FxHashSet<u32>,
     /// Where functions start that are declared to have no caller.
     pub(crate) outermost_starts: FxHashSet<u32>,
     /// For each instruction: it begins a block.
@@ -113,6 +116,7 @@ impl<'a> Claims<'a> {
             is_reached: vec![false; count],
             is_entered: FxHashSet::default(),
             trap_starts: FxHashMap::default(),
+            assumed_starts: FxHashSet::default(),
             outermost_starts: FxHashSet::default(),
             is_head: vec![false; count],
             runs: Runs::default(),

@@ -96,6 +96,8 @@ pub enum Why {
     DeclaredOtherwise,
     /// It leads to a trap return, and is not called.
     LeadsToTrapReturn,
+    /// Its rows are those of trap code that never returns: the processor enters it, or nobody does.
+    NotEntered,
 }
 
 impl Why {
@@ -116,12 +118,13 @@ impl Why {
             Self::Taken => "its address is taken, and no function is declared there",
             Self::AnyJump => "a jump that is not followed may lead there",
             Self::DeclaredOtherwise => "nothing calls it, and its first row is not that of a call",
+            Self::NotEntered => "nothing in the code shows that the processor enters it",
             Self::LeadsToTrapReturn => "nothing calls it, and it leads to a return from a trap",
         }
     }
 }
 
-const WHYS: [Why; 14] = [
+const WHYS: [Why; 15] = [
     Why::Entered,
     Why::Ways,
     Why::Written,
@@ -136,6 +139,7 @@ const WHYS: [Why; 14] = [
     Why::AnyJump,
     Why::DeclaredOtherwise,
     Why::LeadsToTrapReturn,
+    Why::NotEntered,
 ];
 
 impl Cause {

@@ -28,6 +28,8 @@ pub struct Accepted {
     pub listed: Option<u64>,
     /// Number of bytes whose rows the tables wrongly report as proven, and the first address.
     pub unlisted: Option<(u64, u64)>,
+    /// The first address whose row the tables report as proven if the processor entered the function, and that does not follow from that either.
+    pub wrong_entry: Option<u64>,
     /// The first address of trap code for which the tables contain a place of the link register that does not follow from the code.
     pub wrong_link: Option<u64>,
     /// The code whose rows are not accepted.
@@ -52,6 +54,7 @@ impl Accepted {
         let mut accepted = Self {
             listed: listed.map(Unproven::bytes),
             unlisted: listed.and_then(|listed| rest.beyond(listed)),
+            wrong_entry: listed.and_then(|listed| listed.wrongly_entered(&rest)),
             wrong_link: links.beyond(&InterruptedLinks::of(own, &verdicts)),
             rest,
             ..Self::default()
@@ -98,6 +101,13 @@ impl Accepted {
             writeln!(
                 out,
                 "error: the list omits {bytes} bytes whose rows are unproven, first at {first:#x}; link the image again"
+            )?;
+        }
+        if let Some(at) = self.wrong_entry {
+            writeln!(
+                out,
+                "error: the tables contain a row at {at:#x} as proven if the processor entered the function, but it does not follow from that either; \
+                 link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {

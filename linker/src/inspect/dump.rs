@@ -64,11 +64,15 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     };
     let bytes = list.bytes();
     writeln!(out, "    Proof: all rows except {bytes} bytes of code")?;
-    for range in list.ranges() {
+    for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
+        let unless = match is_entered {
+            true => ", unless the processor entered the function",
+            false => "",
+        };
         writeln!(
             out,
-            "    unproven: pc = {:#x}, size = {size} bytes",
+            "    unproven: pc = {:#x}, size = {size} bytes{unless}",
             range.start
         )?;
     }

@@ -49,8 +49,10 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
         Some(map) => map.look_up(address, &mut found),
         None => RowSource::look_up(&subject.tables, address, &mut found),
     };
-    if outcome.is_ok() && found.proof == Proof::Unproven {
-        write!(out, ", unproven")?;
+    match outcome.map(|()| found.proof) {
+        Ok(Proof::Unproven) => write!(out, ", unproven")?,
+        Ok(Proof::IfEntered) => write!(out, ", proven if the processor entered the function")?,
+        _ => {}
     }
     writeln!(out)?;
     for (name, place) in inlined_into {

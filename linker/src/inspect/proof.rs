@@ -88,7 +88,9 @@ impl Proven {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         let accepted = self.accepted.as_ref();
-        let is_ok = |one: &Accepted| one.unlisted.is_none() && one.wrong_link.is_none();
+        let is_ok = |one: &Accepted| {
+            one.unlisted.is_none() && one.wrong_entry.is_none() && one.wrong_link.is_none()
+        };
         self.wrong.is_empty() && accepted.is_none_or(is_ok)
     }
 

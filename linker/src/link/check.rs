@@ -46,7 +46,7 @@ impl Tables {
                 comparison.differences.len(),
             );
         }
-        self.check_proof(".sframe", &tables)?;
+        self.check_proof(".sframe", &tables, true)?;
         let links = InterruptedLinks::listed(&tables, &self.frames.functions, u64::MAX);
         if let Some(at) = links.beyond(&self.links).or(self.links.beyond(&links)) {
             bail!(
@@ -56,9 +56,9 @@ impl Tables {
         self.check_map(image, Some(&tables))
     }
 
-    fn check_proof(&self, section: &str, tables: &impl RowSource) -> Result<()> {
+    fn check_proof(&self, section: &str, tables: &impl RowSource, has_entered: bool) -> Result<()> {
         let list = self.unproven.as_ref();
-        let different = Unproven::difference(list, &self.frames.functions, tables);
+        let different = Unproven::difference(list, &self.frames.functions, tables, has_entered);
         match different {
             None => Ok(()),
             Some(at) => bail!(
@@ -77,7 +77,7 @@ impl Tables {
             .context("the rule map that was written; please report this")?;
         map.verify()
             .context("the rule map that was written; please report this")?;
-        self.check_proof(".unwind_map", &map)?;
+        self.check_proof(".unwind_map", &map, false)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {

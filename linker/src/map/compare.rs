@@ -3,7 +3,7 @@
 use std::fmt;
 
 use unwind::sframe::Tables;
-use unwind::{Found, LookupError, RowSource, map};
+use unwind::{Found, LookupError, Proof, RowSource, map};
 
 use crate::function::Function;
 use crate::unproven::Unproven;
@@ -83,6 +83,14 @@ impl Comparison {
         let in_one = in_tables.is_ok_and(|found| found.range.holds(before, 1));
         // Where the map has found a row is the map's own matter.
         let in_map = in_map.map(|found| Found { place: 0, ..found });
+        // A map has no form for a row that is proven if the processor entered the function.
+        let in_tables = in_tables.map(|found| match found.proof {
+            Proof::IfEntered => Found {
+                proof: Proof::Unproven,
+                ..found
+            },
+            _ => found,
+        });
         if in_map != in_tables || !covered || joined != in_one {
             self.differences.push(Difference {
                 address,

@@ -127,7 +127,7 @@ fn what_is_told_wrongly_is_not_believed() {
         let said = HIGHER.with_wrong(address, |folder| {
             steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
         });
-        // Nor can the code be found. Of a handler that never returns, nothing proves how it is entered, which is the first doubt.
+        // Nor can the code be found, so that nothing shows how a handler is entered that never returns: the first doubt.
         let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven";
         said.expect("page fault\n", trace, end);
         let words = format!("\nit is not known what is mapped: {why}\n");

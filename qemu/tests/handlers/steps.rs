@@ -159,8 +159,12 @@ impl Stepper<'_> {
             End::Complete,
             "{place}: what it interrupted: {before:x?}"
         );
-        // `double_fault` never returns, so nothing in its code tells that it is a handler. `page_fault` overwrites the return address.
-        let is_proven = self.proof(state.pc) == Proof::Proven;
+        // `double_fault` never returns, so nothing in its code shows that it is a handler, but the stack does. `page_fault` overwrites the
+        // return address.
+        let proof = self.proof(state.pc);
+        let is_shown_by_code = handler.name != "double_fault";
+        assert_eq!(proof != Proof::IfEntered, is_shown_by_code, "{place}");
+        let is_proven = proof != Proof::Unproven;
         let expected = match is_proven {
             true => End::Complete,
             false => End::Outermost,

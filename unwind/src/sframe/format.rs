@@ -46,9 +46,12 @@ pub const LINKED_SIZE: usize = 12;
 /// The list is an extension of this project. It precedes the linked address ([`LINKED_MAGIC`]) in tables that `linker` writes. In a table
 /// with this list, all rows are proven except the rows for code in the ranges. The list contains the ranges in ascending order of their start
 /// ([`UNPROVEN_SIZE`] bytes each: 4 bytes for the start relative to the table's first byte, modulo 2^32, and 2 bytes for the size in bytes),
-/// then the number of ranges (4 bytes), then this magic. All fields are little-endian. A range also applies to code at a multiple of
+/// then the number of ranges (4 bytes), then this magic. In the highest byte of a size, [`IF_ENTERED`] is no part of the size. All fields are
+/// little-endian. A range also applies to code at a multiple of
 /// 4 GiB from it, so that code which is far from the table, and not listed, can count as unproven, but never the reverse.
 pub const PROOF_MAGIC: u32 = 0x4650_4653;
+/// In the highest byte of the size of an unproven range: its rows, which are those of trap code, are proven if the processor entered the function.
+pub const IF_ENTERED: u8 = 1 << 7;
 /// Last four bytes of the list of interrupted link registers: `SFLR`.
 ///
 /// The list is an extension of this project, for AArch64: the rules of a row do not contain the link register, which a leaf that was interrupted

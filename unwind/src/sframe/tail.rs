@@ -129,9 +129,13 @@ fn search(ranges: Unproven<'_>, distance: u32) -> Proof {
         range(ranges, number).is_none_or(|(start, size)| distance.wrapping_sub(start) < size)
     };
     // Only the last range can continue at distance 0.
-    match contains(from) || contains(ranges.len().wrapping_sub(1)) {
-        true => Proof::Unproven,
-        false => Proof::Proven,
+    let last = ranges.len().wrapping_sub(1);
+    let Some(number) = [from, last].into_iter().find(|number| contains(*number)) else {
+        return Proof::Proven;
+    };
+    match ranges.get(number) {
+        Some([.., high]) if high & format::IF_ENTERED != 0 => Proof::IfEntered,
+        _ => Proof::Unproven,
     }
 }
 
@@ -139,6 +143,7 @@ fn search(ranges: Unproven<'_>, distance: u32) -> Proof {
 #[inline(always)]
 fn range(ranges: Unproven<'_>, number: usize) -> Option<(u32, u32)> {
     let [a, b, c, d, size @ ..] = *ranges.get(number)?;
-    let size = u16::from_le_bytes(size);
+    let [low, high] = size;
+    let size = u16::from_le_bytes([low, high & !format::IF_ENTERED]);
     Some((u32::from_le_bytes([a, b, c, d]), size.into()))
 }

@@ -84,7 +84,7 @@ impl<R: RegisterSet> Cursor<R> {
     /// Where the processor itself has pushed what was interrupted, if it is that which has saved it: if the rules find the stack pointer
     /// as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
     #[inline(never)]
-    fn pushed(&self, rules: &Rules) -> Option<u64> {
+    pub(super) fn pushed(&self, rules: &Rules) -> Option<u64> {
         let pushed = R::PUSHED?;
         match (rules.return_address(), rules.cfa()) {
             (

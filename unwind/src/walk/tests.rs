@@ -14,6 +14,7 @@ mod analysis;
 mod cached;
 mod calls;
 mod ends;
+mod entered;
 mod fallbacks;
 mod interrupted_link;
 mod lean;

@@ -5,7 +5,7 @@ mod code;
 mod effect;
 mod length;
 
-use crate::registers::{Machine, Pushed, RegisterSet, sealed::Sealed};
+use crate::registers::{Machine, PUSHED_WORDS, Pushed, RegisterSet, sealed::Sealed};
 
 /// The DWARF number of `rbp`.
 pub const RBP: u32 = 6;
@@ -69,6 +69,22 @@ impl Sealed for Registers {
         state: (CS, 8),
         end: 40,
     });
+
+    // The processor pushes from an address that is a multiple of 16 (the same section). Segment selectors have 16 bits; that of code is not null.
+    // Volume 1, figure 3-8 "EFLAGS Register": bit 1 is set, and the reserved ones are clear.
+    fn is_pushed(at: u64, [_, cs, flags, sp, ss]: [u64; PUSHED_WORDS]) -> bool {
+        const SIZE: u64 = 8 * PUSHED_WORDS as u64;
+        const SELECTOR: u64 = 0xffff;
+        const ALWAYS: u64 = 1 << 1;
+        const RESERVED: u64 = !0 << 22 | 1 << 15 | 1 << 5 | 1 << 3;
+        let end = at.wrapping_add(SIZE);
+        let is_aligned = end.is_multiple_of(16);
+        let are_selectors = cs <= SELECTOR && cs & !3 != 0 && ss <= SELECTOR;
+        let are_flags = flags & (ALWAYS | RESERVED) == ALWAYS;
+        // On the stack that it was on, the processor pushes at the next such address.
+        let is_below = sp < at || sp >= end;
+        is_aligned && are_selectors && are_flags && is_below
+    }
 
     #[inline(always)]
     fn set(&mut self, pc: u64, sp: u64, fp: u64) {

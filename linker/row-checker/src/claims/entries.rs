@@ -32,6 +32,7 @@ impl Claims<'_> {
     fn enter_all(&mut self, entered: &Entered) {
         let program = self.program;
         self.trap_starts = self.trap_starts(entered);
+        self.assumed_starts.clear();
         for (slot, row) in self.slots(entered) {
             let mut state = self.trapped(row, slot);
             if let Some(link) = self.convention.link {
@@ -92,7 +93,7 @@ impl Claims<'_> {
     }
 
     /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.
-    fn is_trap(&self, entered: &Entered, number: u32, address: u64) -> bool {
+    pub(super) fn is_trap(&self, entered: &Entered, number: u32, address: u64) -> bool {
         entered.ends_in_trap_return[number as usize] || self.program.is_trap(address)
     }
 
@@ -127,7 +128,11 @@ impl Claims<'_> {
         if !self.is_entered.insert(number) {
             return;
         }
-        let state = self.state_at(entered, number, address, is_taken);
+        let mut state = self.state_at(entered, number, address, is_taken);
+        if let Some(assumed) = self.assumed_trap(entered, number, address) {
+            self.assumed_starts.insert(number);
+            state = assumed;
+        }
         self.entries.push((number, state));
         self.reach(vec![number]);
     }
@@ -206,7 +211,7 @@ impl Claims<'_> {
     }
 
     /// The state at the first instruction of trap code: what its first row says is claimed of it.
-    fn trapped(&self, row: &Row, number: u32) -> State {
+    pub(super) fn trapped(&self, row: &Row, number: u32) -> State {
         let mut state = State::unknown(Kind::Trap, Cause::new(Why::Entered, number));
         for register in 0..state.registers.len() as u8 {
             state.set(register, Value::Entry(register));

@@ -13,6 +13,8 @@ pub struct Note {
     pub row: Row,
     /// It must be accepted.
     pub is_right: bool,
+    /// It must be accepted if the processor enters the function, and only then.
+    pub if_entered: bool,
     /// Rows that must be refused in its place.
     pub wrong: Vec<Row>,
 }
@@ -124,12 +126,13 @@ impl Notes {
         if !rows.is_empty() {
             let number = self.rows.len();
             self.text += &format!("{}:\n", row_label(number));
-            let mut right = None;
+            let (mut right, mut if_entered) = (None, false);
             let mut wrong = Vec::new();
             for text in rows.split(';').map(str::trim) {
-                match text.strip_prefix("not ") {
-                    Some(text) => wrong.push(row(set, text)),
-                    None => right = Some(row(set, text)),
+                match text.split_once(' ') {
+                    Some(("not", text)) => wrong.push(row(set, text)),
+                    Some(("if", text)) => (right, if_entered) = (Some(row(set, text)), true),
+                    _ => right = Some(row(set, text)),
                 }
             }
             let is_right = right.is_some();
@@ -138,6 +141,7 @@ impl Notes {
                 line: line.to_owned(),
                 row,
                 is_right,
+                if_entered,
                 wrong,
             });
             self.groups.last_mut().unwrap().rows.push(number);

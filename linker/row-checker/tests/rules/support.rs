@@ -6,7 +6,7 @@
 //! call leaf  | fp+16; not sp+48
 //! ```
 //!
-//! The row after `|` must be accepted at the instruction. Each row after `not` must be refused there, in the otherwise unchanged program.
+//! The row after `|` must be accepted at the instruction; after `| if` it must be accepted if the processor enters the function, and only then. Each row after `not` must be refused there, in the otherwise unchanged program.
 //! A row is a canonical frame address, and where its other values are: `sp+16 ra=c-8 fp=c-16`, `(sp+24) ra=(sp+0)`, or `none` (no caller).
 //! A frame pointer or a kept register that a row does not mention is lost.
 //!
@@ -34,6 +34,7 @@ use row_checker::architecture::Architecture;
 use row_checker::arm::Arm;
 use row_checker::check::{Verdict, check};
 use row_checker::program::{Declared, Function, LandingPad, Mode, Program, Section};
+use row_checker::value::Why;
 use row_checker::x86_64::X86;
 use unwind::sframe::Row;
 
@@ -119,7 +120,12 @@ fn failures(set: Set, text: &str) -> Vec<String> {
                 failures.push(format!("{}: no verdict", note.line));
                 continue;
             };
-            if verdict.unproven.is_empty() != is_right {
+            let is_accepted = match verdict.unproven[..] {
+                [] => !note.if_entered,
+                [(_, reason)] => note.if_entered && reason.why == Some(Why::NotEntered),
+                _ => false,
+            };
+            if is_accepted != is_right {
                 let variant = if variant.is_some() {
                     "row replaced"
                 } else {

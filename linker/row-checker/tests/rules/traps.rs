@@ -36,6 +36,56 @@ fn trap_code_is_followed_from_its_first_row() {
     );
 }
 
+/// Rows of trap code that never returns hold if the processor enters it, which the code does not show.
+#[test]
+fn trap_code_that_never_returns_holds_if_the_processor_enters_it() {
+    let handler = |end: &str| {
+        format!(
+            "fn handler trap\n push %rdi | if (sp+24) ra=(sp+0); not sp+8\n\
+             sub $16, %rsp | if (sp+32) ra=(sp+8); not (sp+24) ra=(sp+0)\n\
+             call handle | if (sp+48) ra=(sp+24); not (sp+32) ra=(sp+8)\n {end}\n end\n"
+        )
+    };
+    let (handle, taken) = (
+        "fn handle\n ret\n end\n",
+        ".section .rodata\n .quad handler",
+    );
+    for end in [
+        "3: jmp 3b | if (sp+48) ra=(sp+24)",
+        "ud2 | if (sp+48) ra=(sp+24)\n 6: jmp 6b",
+        "4: hlt\n jmp 4b",
+    ] {
+        judge(X86, &format!("{}{handle}{taken}", handler(end)));
+    }
+    // Code to which only it jumps is as it is.
+    let jumps = handler("jmp common");
+    judge(
+        X86,
+        &format!(
+            "{jumps}{handle}fn common trap\n nop | if (sp+48) ra=(sp+24); not (sp+24) ra=(sp+0)\n 5: jmp 5b\n end\n{taken}"
+        ),
+    );
+    // Code that something else jumps to, too.
+    judge(
+        X86,
+        &format!(
+            "{jumps}{handle}fn common trap\n nop | not (sp+48) ra=(sp+24)\n 5: jmp 5b\n end\nfn other\n jmp common\n end\n{taken}"
+        ),
+    );
+    // It is called, jumped to, returns to a caller, or jumps anywhere.
+    let refused = handler("3: jmp 3b").replace("if (", "not (");
+    for other in ["call handler\n ret", "jmp handler"] {
+        judge(
+            X86,
+            &format!("fn other\n {other}\n end\n{refused}{handle}{taken}"),
+        );
+    }
+    for end in ["ret", "jmp *%rax"] {
+        let refused = handler(end).replace("if (", "not (");
+        judge(X86, &format!("{refused}{handle}{taken}"));
+    }
+}
+
 /// The mark of trap code holds only where control reaches a trap return, and only rows with the mark hold there.
 #[test]
 fn trap_rows_hold_in_trap_code_only() {

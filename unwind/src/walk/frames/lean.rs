@@ -30,7 +30,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     fn adds_no_doubt(&self) -> bool {
         match self.found.proof {
             Proof::Proven => true,
-            Proof::Unproven => self.doubt.is_some(),
+            Proof::Unproven | Proof::IfEntered => self.doubt.is_some(),
             Proof::Unknown => self.unproven.is_some(),
         }
     }

@@ -248,7 +248,9 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         let last = self.count.saturating_sub(1);
         match proof {
             Proof::Proven => {}
-            Proof::Unproven => self.note(frame, How::SFrame, End::UnprovenRow(last)),
+            Proof::Unproven | Proof::IfEntered => {
+                self.note(frame, How::SFrame, End::UnprovenRow(last))
+            }
             Proof::Unknown => self.unproven = self.unproven.or(Some(frame)),
         }
     }
@@ -269,7 +271,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
-            let proof = self.found.proof;
+            let proof = match self.found.proof {
+                Proof::IfEntered if self.was_entered() => Proof::Proven,
+                proof => proof,
+            };
             let call = match self.step_by_row() {
                 Ok(call) => {
                     self.note_proof(self.count, proof);

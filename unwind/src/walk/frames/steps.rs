@@ -4,14 +4,14 @@ use super::{Frames, State};
 use crate::aarch64;
 use crate::lookup::{Found, LookupError};
 use crate::memory::{Memory, is_aligned};
-use crate::registers::{Machine, RegisterSet, cfa_at};
+use crate::registers::{Machine, PUSHED_WORDS, RegisterSet, cfa_at};
 use crate::restored::Restored;
 use crate::row::Rule;
 use crate::source::RowSource;
 use crate::verdict::{End, How};
 use crate::walk::Fallbacks;
 use crate::walk::call::Call;
-use crate::walk::cursor::{Cursor, Way};
+use crate::walk::cursor::{Cursor, Way, read};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
 use crate::walk::step::Caller;
@@ -179,6 +179,36 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let value = rule.and_then(|rule| cursor.restored(rule, 0, &self.memory).ok()?);
         if let Some(value) = value {
             registers.learn(aarch64::LR, value);
+        }
+    }
+
+    /// Whether the stack shows that the processor entered the function of the cursor's frame, which is trap code by its row: it contains what the
+    /// processor pushes, and the word for the program counter is not the return address of a call that may lead to this function.
+    #[inline(never)]
+    pub(super) fn was_entered(&self) -> bool {
+        let pushed = self.cursor.pushed(&self.found.rules);
+        let Some(at) = pushed.filter(|_| self.found.is_trap && self.on_stack) else {
+            return false;
+        };
+        let mut words = [0; PUSHED_WORDS];
+        for (word, slot) in words.iter_mut().zip((at..).step_by(R::WORD as usize)) {
+            let Ok(value) = read::<R>(&self.memory, slot) else {
+                return false;
+            };
+            *word = value;
+        }
+        if !R::is_pushed(at, words) {
+            return false;
+        }
+        let [pc, ..] = words;
+        let (unwinder, mut found) = (self.unwinder, self.found);
+        match unwinder.check::<R>(pc, false, &mut found) {
+            Err(End::NoCall(_)) | Ok(Call::None) => true,
+            Ok(Call::Elsewhere(target)) => {
+                !unwinder.is_indirect::<R>(pc, false)
+                    && !unwinder.leads_to::<R>(target, false, &mut found)
+            }
+            _ => false,
         }
     }
 
