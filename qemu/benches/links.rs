@@ -3,7 +3,7 @@
 //! program as its linker, which links the same again and again.
 //!
 //! ```sh
-//! cargo bench -p qemu --bench links --profile dev
+//! cargo bench -p unwind-qemu --bench links --profile dev
 //! ```
 
 use std::env::{args_os, current_exe, var_os};

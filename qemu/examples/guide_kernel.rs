@@ -1,4 +1,4 @@
-//! Writes a kernel of the guide to a folder: `cargo run -p qemu --example guide_kernel NAME FOLDER`.
+//! Writes a kernel of the guide to a folder: `cargo run -p unwind-qemu --example guide_kernel NAME FOLDER`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -121,19 +121,12 @@ fn modules_in(folder: &Path) -> Vec<String> {
 /// Not by its tests either: of two packages that need each other none can be published first.
 #[test]
 fn no_package_of_the_workspace_is_in_a_circle() {
-    let output = cargo("metadata")
-        .args(["--no-deps", "--format-version=1"])
-        .stdout(Stdio::piped())
-        .output()
-        .expect("cargo can be started");
-    let said: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
     let names = |list: &Value| -> BTreeSet<String> {
         let all = list.as_array().into_iter().flatten();
         all.filter_map(|one| one["name"].as_str().map(str::to_owned))
             .collect()
     };
-    let packages = said["packages"].as_array().expect("there are packages");
-    let uses: BTreeMap<String, BTreeSet<String>> = packages
+    let uses: BTreeMap<String, BTreeSet<String>> = packages()
         .iter()
         .map(|package| {
             let name = package["name"].as_str().expect("a package has a name");
@@ -143,6 +136,61 @@ fn no_package_of_the_workspace_is_in_a_circle() {
     assert!(uses["sframe-link"].contains("sframe-unwind"), "{uses:?}");
     let circles = circles::among(&uses);
     assert!(circles.is_empty(), "{circles:#?}");
+}
+
+/// Crates.io refuses a package without some of these. `repository` may be empty until `.ci/release --tag` needs it.
+#[test]
+fn every_published_package_is_described_and_packed() {
+    let script = workspace::root().join(".ci/package");
+    let script = std::fs::read_to_string(script).expect("there is a script");
+    let line = script
+        .lines()
+        .find_map(|line| line.strip_prefix("crates=("));
+    let packed = line.and_then(|line| line.strip_suffix(')'));
+    let packed: Vec<&str> = packed.expect("a list").split_whitespace().collect();
+    let packages = packages();
+    let published = packages
+        .iter()
+        .filter(|package| package["publish"].is_null());
+    let published: Vec<&Value> = published.collect();
+    for package in &published {
+        let name = package["name"].as_str().expect("a package has a name");
+        let place = packed.iter().position(|packed| *packed == name);
+        let place = place.unwrap_or_else(|| panic!(".ci/package does not pack {name}"));
+        for key in ["description", "readme", "license", "repository"] {
+            assert!(package[key].is_string(), "{name} has no {key}");
+        }
+        for key in ["keywords", "categories"] {
+            let count = package[key].as_array().map_or(0, Vec::len);
+            assert!((1..=5).contains(&count), "{name} has {count} {key}");
+        }
+        let folder = Path::new(package["manifest_path"].as_str().expect("a path"));
+        for file in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+            assert!(folder.with_file_name(file).is_file(), "{name}: no {file}");
+        }
+        // Cargo leaves a dependency of tests without a version out of what is published.
+        let used = package["dependencies"].as_array().into_iter().flatten();
+        for used in used.filter(|used| used["path"].is_string() && used["req"] != "*") {
+            let used = used["name"].as_str().expect("a dependency has a name");
+            let before = packed[..place].contains(&used);
+            assert!(before, "{name} needs {used}, which is published later");
+        }
+    }
+    assert_eq!(published.len(), packed.len(), "{packed:?}");
+}
+
+/// The packages of the workspace, as cargo describes them.
+fn packages() -> Vec<Value> {
+    let output = cargo("metadata")
+        .args(["--no-deps", "--format-version=1"])
+        .stdout(Stdio::piped())
+        .output()
+        .expect("cargo can be started");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    said["packages"]
+        .as_array()
+        .expect("there are packages")
+        .clone()
 }
 
 #[test]

@@ -64,6 +64,34 @@ fn an_installed_runner_has_its_own_name() {
     assert!(!help.contains("cargo run"), "{help}");
 }
 
+/// Nothing of the checkout is below the current folder, nor does the program stand in a target folder.
+#[gate]
+fn an_installed_runner_boots_an_image_in_an_empty_folder() {
+    use crate::support::tiny::{self, Act};
+    use qemu::machine::Arch;
+
+    let [programs, images, empty] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let runner = programs.path().join("unwind-qemu");
+    std::fs::copy(env!("CARGO_BIN_EXE_unwind-qemu"), &runner).unwrap();
+    let image = tiny::image(
+        images.path(),
+        Arch::X86_64,
+        &[Act::Print(b"up\n"), Act::Exit(33)],
+    );
+    let output = std::process::Command::new(runner)
+        .env_remove("CARGO")
+        .env_remove("CARGO_MANIFEST_DIR")
+        .current_dir(empty.path())
+        .arg("--image")
+        .arg(&image)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"up\n");
+    let serial = empty.path().join("target/serial");
+    assert_eq!(std::fs::read_dir(serial).unwrap().count(), 1);
+}
+
 #[gate]
 fn a_missing_image_is_named() {
     let ran = run(["--image", "no/such/image.elf"])

@@ -5,33 +5,60 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
-/// The workspace's root.
-///
-/// It comes from cargo's variable at run time, which names the package that runs, somewhere below the root. The variable at compile
-/// time may name another copy of the workspace that shares the target folder, because cargo does not rebuild equal sources.
+/// The root of the checkout, or for a program that was installed without one, a folder that was there when it was compiled.
 #[must_use]
 pub fn root() -> &'static Path {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| {
+    find().unwrap_or(Path::new(COMPILED))
+}
+
+/// The root of the checkout, whose demonstration kernel can be built.
+///
+/// # Errors
+/// Returns an error if there is no checkout: this program was installed.
+pub fn checkout() -> Result<&'static Path> {
+    find().context(
+        "the demonstration kernel is built in a checkout of the repository, and this program was installed without one; \
+         boot an image of your own with --image FILE, or start this in a checkout",
+    )
+}
+
+/// The package's folder when it was compiled.
+const COMPILED: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The checkout's root.
+///
+/// It comes from cargo's variable at run time, which names the package that runs, somewhere below the root. The variable at compile
+/// time may name another copy of the workspace that shares the target folder, because cargo does not rebuild equal sources. An installed
+/// program has neither, but may be started in a checkout.
+fn find() -> Option<&'static Path> {
+    static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let root = ROOT.get_or_init(|| {
         let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
-        // A cargo that runs a package of another workspace sets it to a folder that does not lead to the kernel.
-        let packages = at_run_time.as_deref().into_iter().chain([compiled]);
-        let root = packages
-            .flat_map(Path::ancestors)
-            .find(|folder| folder.join("kernel/Cargo.toml").is_file());
-        root.unwrap_or(compiled).to_path_buf()
-    })
+        let here = std::env::current_dir().ok();
+        let folders = [at_run_time, Some(COMPILED.into()), here];
+        folders.iter().flatten().find_map(|folder| above(folder))
+    });
+    root.as_deref()
+}
+
+/// The checkout's root at or above a folder. Another project may have its kernel in a folder of that name, too.
+fn above(folder: &Path) -> Option<PathBuf> {
+    let has = |root: &Path, package| root.join(package).join("Cargo.toml").is_file();
+    let is_root = |root: &&Path| has(root, "kernel") && has(root, "qemu/setup");
+    folder.ancestors().find(is_root).map(Path::to_path_buf)
 }
 
 /// The target folder that cargo uses: the one that contains this program, whether `CARGO_TARGET_DIR`, `--target-dir` or a
 /// configuration file named it. `cargo metadata` was rejected: it does not know of `--target-dir`.
 ///
 /// # Errors
-/// When this program's own path is not known.
+/// Returns an error if this program's own path is not known, or if it was installed without a checkout.
 pub fn target_folder() -> Result<PathBuf> {
-    // This program was copied out of its target folder: use the default one.
-    Ok(own_target_folder()?.unwrap_or_else(|| root().join("target")))
+    match own_target_folder()? {
+        Some(own) => Ok(own),
+        // This program was copied out of its target folder: use the default one.
+        None => Ok(checkout()?.join("target")),
+    }
 }
 
 /// The target folder for results about a file: this program's, or if it was installed, that of the file; in the current folder if
@@ -59,4 +86,25 @@ fn is_target_folder(folder: &Path) -> bool {
     // Cargo writes the first file into every target folder, the second only into those that it creates.
     let has = |file| folder.join(file).is_file();
     has(".rustc_info.json") || has("CACHEDIR.TAG")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_project_with_a_folder_kernel_is_no_checkout() {
+        let folder = std::env::temp_dir().join(format!("project-{}", std::process::id()));
+        let package = |name: &str| {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::write(folder.join(name).join("Cargo.toml"), "").unwrap();
+        };
+        package("kernel");
+        let other = above(&folder.join("kernel"));
+        package("qemu/setup");
+        let checkout = above(&folder.join("kernel/src"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(other, None);
+        assert_eq!(checkout, Some(folder));
+    }
 }

@@ -1,4 +1,4 @@
-//! Makes `roots.rs`: the address of every public function of `unwind`, read from its API listing. `cargo test -p qemu --test
+//! Makes `roots.rs`: the address of every public function of `unwind`, read from its API listing. `cargo test -p unwind-qemu --test
 //! api` fails if the listing is not what is public, so no function can be forgotten here.
 //!
 //! Left out is what other crates write into the listing: `Debug`, which is derived, which no report uses, and which for some types,
