@@ -41,6 +41,7 @@ mod loaders;
 pub mod make;
 pub mod map;
 mod mapping;
+mod os_text;
 pub mod outermost;
 mod parallel;
 mod progress;

@@ -2,7 +2,6 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -68,9 +67,10 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::R
 /// A file in the same folder, which is gone when it is dropped.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    tempfile::Builder::new()
-        .prefix(".sframe-")
-        // As for any new file, less what the process takes away (`umask`).
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".sframe-");
+    // As for any new file, less what the process takes away (`umask`).
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
 }

@@ -1,13 +1,13 @@
 //! Parses the command line: options of `sframe-link`, arguments for the linker, and those that both need.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use anyhow::Result;
 
 use super::options::Options;
 use super::{dependencies, response, switches};
+use crate::os_text::strip_prefix;
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,15 +50,15 @@ impl CommandLine {
         // With only `-v`, GNU ld prints its version and links nothing.
         line.makes_image &= !arguments
             .iter()
-            .all(|argument| matches!(argument.as_bytes(), b"-v" | b"-V"));
+            .all(|argument| matches!(argument.as_encoded_bytes(), b"-v" | b"-V"));
         let mut is_optimized = false;
         let mut arguments = arguments.into_iter().peekable();
         while let Some(argument) = arguments.next() {
             if line.options.take(&argument)? {
                 continue;
             }
-            if let Some(path) = argument.as_bytes().strip_prefix(b"--sframe-linker=") {
-                line.linker_path = Some(PathBuf::from(OsStr::from_bytes(path)));
+            if let Some(path) = strip_prefix(&argument, "--sframe-linker=") {
+                line.linker_path = Some(PathBuf::from(path));
                 continue;
             }
             let next = arguments.peek();
@@ -73,16 +73,17 @@ impl CommandLine {
             if let Some(file) = dependencies::file(&argument, next.map(OsString::as_os_str)) {
                 line.dependencies = Some(file);
             }
-            let gnu =
-                next.is_none_or(|flavor| matches!(flavor.as_bytes(), b"gnu" | b"ld" | b"ld.lld"));
-            line.makes_image &= match argument.as_bytes() {
+            let gnu = next.is_none_or(|flavor| {
+                matches!(flavor.as_encoded_bytes(), b"gnu" | b"ld" | b"ld.lld")
+            });
+            line.makes_image &= match argument.as_encoded_bytes() {
                 b"-flavor" => gnu,
                 b"-r" | b"-i" | b"-Ur" | b"-relocatable" => false,
                 bytes if is_relocatable(bytes) => false,
                 b"--version" | b"-version" | b"--help" | b"-help" => false,
                 _ => true,
             };
-            is_optimized |= matches!(argument.as_bytes(), b"-O1" | b"-O2" | b"-O3");
+            is_optimized |= matches!(argument.as_encoded_bytes(), b"-O1" | b"-O2" | b"-O3");
             line.linker.push(argument);
         }
         // rustc says `-O1` to the linker of what is compiled with `opt-level` 2 or 3.
@@ -98,7 +99,7 @@ impl CommandLine {
     /// Whether the linker is to make a build id.
     pub(super) fn has_build_id(&self) -> bool {
         self.linker.iter().any(|argument| {
-            let bytes = argument.as_bytes();
+            let bytes = argument.as_encoded_bytes();
             bytes.starts_with(b"--build-id") && bytes != b"--build-id=none"
         })
     }
@@ -115,14 +116,11 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
         let value = value.or(next.map(OsString::as_os_str));
         return value.filter(|_| switch == "output").map(PathBuf::from);
     }
-    match argument.as_bytes() {
+    match argument.as_encoded_bytes() {
         b"-o" => next.map(PathBuf::from),
         // `-oFILE`; but `-omagic` is another switch, as in lld.
         b"-omagic" => None,
-        bytes => {
-            let value = bytes.strip_prefix(b"-o")?;
-            Some(PathBuf::from(OsStr::from_bytes(value)))
-        }
+        _ => strip_prefix(argument, "-o").map(PathBuf::from),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The file of dependencies that a linker writes for make or ninja (`--dependency-file`).
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -13,9 +12,9 @@ use crate::whole;
 /// The file that an argument names; `next` is the argument after it.
 pub(super) fn file(argument: &OsStr, next: Option<&OsStr>) -> Option<PathBuf> {
     // lld takes one dash too.
-    let two = [b"-".as_slice(), argument.as_bytes()].concat();
-    let two = OsStr::from_bytes(&two);
-    let (switch, value) = switches::long(argument).or_else(|| switches::long(two))?;
+    let mut two = OsString::from("-");
+    two.push(argument);
+    let (switch, value) = switches::long(argument).or_else(|| switches::long(&two))?;
     let value = value.or(next).filter(|_| switch == "dependency-file");
     value.map(PathBuf::from)
 }
@@ -25,7 +24,12 @@ pub(super) fn file(argument: &OsStr, next: Option<&OsStr>) -> Option<PathBuf> {
 pub(super) fn correct(dependencies: &Path, temporary: &Path, name: &Path) -> Result<()> {
     let text = std::fs::read(dependencies)
         .with_context(|| format!("cannot read {}", dependencies.display()))?;
-    let last = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let last = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .as_encoded_bytes()
+            .to_vec()
+    };
     let (temporary, name) = (last(temporary), last(name));
     // Mostly the temporary name only has more at its end, whose characters are written as they are.
     let (from, to) = match temporary.strip_prefix(name.as_slice()) {

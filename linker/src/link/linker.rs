@@ -1,6 +1,6 @@
 //! Finds and runs the real linker.
 
-use std::env;
+use std::env::{self, consts::EXE_SUFFIX};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -165,7 +165,8 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
 
 /// The linker to look for when this program was called as `ld`, `ld.NAME` or `TARGET-ld`.
 fn linker_by_name(called_as: &Path) -> Option<&str> {
-    match called_as.file_name()?.to_str()? {
+    let name = called_as.file_name()?.to_str()?;
+    match name.strip_suffix(EXE_SUFFIX).unwrap_or(name) {
         "ld.sframe" => Some("ld"),
         name if name == "ld" || name.starts_with("ld.") || name.ends_with("-ld") => Some(name),
         _ => None,
@@ -176,7 +177,7 @@ fn linker_by_name(called_as: &Path) -> Option<&str> {
 fn in_search_path(name: &str) -> Option<PathBuf> {
     let own = env::current_exe().and_then(std::fs::canonicalize).ok();
     env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
+        .map(|folder| folder.join(format!("{name}{EXE_SUFFIX}")))
         .filter(|path| path.is_file())
         .find(|path| own.is_none() || std::fs::canonicalize(path).ok() != own)
 }
@@ -196,7 +197,7 @@ fn in_toolchain() -> Option<PathBuf> {
     let path = Path::new(sysroot.trim())
         .join("lib/rustlib")
         .join(host)
-        .join("bin/rust-lld");
+        .join(format!("bin/rust-lld{EXE_SUFFIX}"));
     path.is_file().then_some(path)
 }
 

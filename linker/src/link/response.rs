@@ -1,10 +1,11 @@
 //! Response files: `@file` on a linker's command line, which rustc uses if the line is too long for the system.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+use crate::os_text::{from_bytes, strip_prefix};
 
 /// The largest depth of nested response files.
 const MAX_DEPTH: usize = 16;
@@ -24,11 +25,7 @@ pub(super) fn expand(arguments: &[OsString]) -> Result<(Vec<OsString>, bool)> {
 fn expand_into(out: &mut Vec<OsString>, arguments: &[OsString], depth: usize) -> Result<bool> {
     let mut expanded = false;
     for argument in arguments {
-        match argument
-            .as_bytes()
-            .strip_prefix(b"@")
-            .map(OsStr::from_bytes)
-        {
+        match strip_prefix(argument, "@") {
             Some(file) if Path::new(file).is_file() => {
                 let name = Path::new(file).display();
                 if depth == MAX_DEPTH {
@@ -67,7 +64,7 @@ fn split(text: &[u8]) -> Vec<OsString> {
         }
     }
     arguments.extend(current);
-    arguments.into_iter().map(OsString::from_vec).collect()
+    arguments.into_iter().map(from_bytes).collect()
 }
 
 /// The text of a response file with these arguments.
@@ -75,7 +72,7 @@ pub(super) fn join(arguments: &[OsString]) -> Vec<u8> {
     let mut text = Vec::new();
     for argument in arguments {
         text.push(b'"');
-        for &byte in argument.as_bytes() {
+        for &byte in argument.as_encoded_bytes() {
             if matches!(byte, b'"' | b'\\') {
                 text.push(b'\\');
             }

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, SectionFlags, elf};
@@ -11,6 +10,7 @@ use object::{Object, ObjectSection, SectionFlags, elf};
 use super::SCRIPT;
 use super::switches::{self, Role, roles};
 use crate::image::{Image, is_code};
+use crate::os_text::strip_prefix;
 
 /// The section after which the tables come, unless other code lies behind it.
 pub(super) const TEXT: &str = ".text";
@@ -36,18 +36,14 @@ pub(super) fn has_place(arguments: &[OsString]) -> bool {
         Role::Switch | Role::Input => true,
     });
     scripts.into_iter().any(|(argument, _)| {
-        let bytes = argument.as_bytes();
         let joined = match switches::long(argument) {
             Some(("script" | "default-script", value)) => value,
             Some(_) => None,
             None => {
-                let prefixes: [&[u8]; 2] = [b"-script=", b"-T"];
-                let value = prefixes
+                let value = ["-script=", "-T"]
                     .iter()
-                    .find_map(|prefix| bytes.strip_prefix(*prefix));
-                value
-                    .map(OsStr::from_bytes)
-                    .filter(|value| !value.is_empty())
+                    .find_map(|prefix| strip_prefix(argument, prefix));
+                value.filter(|value| !value.is_empty())
             }
         };
         mentions_place(joined.unwrap_or(argument), &folders, 0)
@@ -61,9 +57,9 @@ fn folders(arguments: &[OsString]) -> Vec<PathBuf> {
         let next = || arguments.get(index + 1).map(OsString::as_os_str);
         let folder = match switches::long(argument) {
             Some(("library-path", value)) => value.or_else(next),
-            _ => match argument.as_bytes().strip_prefix(b"-L") {
-                Some(b"") => next(),
-                joined => joined.map(OsStr::from_bytes),
+            _ => match strip_prefix(argument, "-L") {
+                Some(joined) if joined.is_empty() => next(),
+                joined => joined,
             },
         };
         folders.extend(folder.map(PathBuf::from));
@@ -131,7 +127,7 @@ pub(super) fn before<const COUNT: usize>(
 /// into output sections of the script, which then have the type of relocations.
 pub(super) fn behind(object: OsString, arguments: &[OsString]) -> Vec<OsString> {
     let is_format = |argument: &OsString| {
-        argument.as_bytes().starts_with(b"-b") || switches::is_named(argument, "format")
+        argument.as_encoded_bytes().starts_with(b"-b") || switches::is_named(argument, "format")
     };
     // After `-b binary` it would be bytes.
     let format = arguments.iter().any(is_format);

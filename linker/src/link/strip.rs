@@ -1,7 +1,6 @@
 //! The arguments that strip a linked image.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 
 use object::{Object, ObjectSection, SectionKind};
 
@@ -52,7 +51,7 @@ const RETAIN: &str = "retain-symbols-file";
 
 /// Returns the part that an argument strips; `None` if it is no such switch, nor the value of one.
 fn part(argument: &OsStr, role: Role) -> Option<Strip> {
-    let bytes = argument.as_bytes();
+    let bytes = argument.as_encoded_bytes();
     match role {
         Role::ValueOf(switch) => return (switch == RETAIN).then_some(Strip::Symbols),
         Role::Input => return None,
@@ -81,7 +80,7 @@ pub(super) fn unstripped(arguments: &[OsString]) -> Vec<OsString> {
 
 /// Whether an argument names a library that the linker looks for, so that what is in it is not known here.
 pub(super) fn is_library(argument: &OsString) -> bool {
-    let bytes = argument.as_bytes();
+    let bytes = argument.as_encoded_bytes();
     bytes.starts_with(b"-l")
         || bytes.starts_with(b"--library") && !bytes.starts_with(b"--library-path")
 }

@@ -1,7 +1,8 @@
 //! Which arguments of a linker are files that it reads, and which are values of switches.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+
+use crate::os_text::strip_prefix;
 
 /// Switches of GNU ld, lld and mold whose value is the next argument, without their dashes. Names of one letter take one dash.
 const WITH_VALUE: [&str; 65] = [
@@ -89,7 +90,7 @@ pub(super) fn roles(arguments: &[OsString]) -> impl Iterator<Item = (&OsStr, Rol
     arguments.iter().map(move |argument| {
         let role = match switch.take() {
             Some(switch) => Role::ValueOf(switch),
-            None if argument.as_bytes().starts_with(b"-") => {
+            None if argument.as_encoded_bytes().starts_with(b"-") => {
                 switch = with_value(argument);
                 Role::Switch
             }
@@ -101,7 +102,7 @@ pub(super) fn roles(arguments: &[OsString]) -> impl Iterator<Item = (&OsStr, Rol
 
 /// The switch that an argument is, without its dashes, if the next argument is its value.
 fn with_value(argument: &OsStr) -> Option<&'static str> {
-    let bytes = argument.as_bytes();
+    let bytes = argument.as_encoded_bytes();
     let name = bytes
         .strip_prefix(b"--")
         .or_else(|| bytes.strip_prefix(b"-"))?;
@@ -119,7 +120,7 @@ fn with_value(argument: &OsStr) -> Option<&'static str> {
 /// Whether an argument is the switch of this name, with one dash or two, with its value or before it.
 pub(super) fn is_named(argument: &OsStr, name: &str) -> bool {
     let one_dash = || {
-        let rest = argument.as_bytes().strip_prefix(b"-")?;
+        let rest = argument.as_encoded_bytes().strip_prefix(b"-")?;
         let rest = rest.strip_prefix(name.as_bytes())?;
         Some(rest.is_empty() || rest.starts_with(b"="))
     };
@@ -132,10 +133,18 @@ const FEWEST: usize = 2;
 /// The switch with two dashes that an argument is, whose value is behind `=` or is the next argument. GNU ld takes each abbreviation that
 /// only one switch has.
 pub(super) fn long(argument: &OsStr) -> Option<(&'static str, Option<&OsStr>)> {
-    let bytes = argument.as_bytes().strip_prefix(b"--")?;
+    let text = strip_prefix(argument, "--")?;
+    let bytes = text.as_encoded_bytes();
     let end = bytes.iter().position(|byte| *byte == b'=');
     let name = &bytes[..end.unwrap_or(bytes.len())];
-    let value = end.map(|end| OsStr::from_bytes(&bytes[end + 1..]));
+    // Each switch has a name of ASCII.
+    let value = match end {
+        Some(end) => Some(strip_prefix(
+            text,
+            std::str::from_utf8(&bytes[..=end]).ok()?,
+        )?),
+        None => None,
+    };
     // Names of one letter take one dash.
     let is_exact = |switch: &&str| switch.as_bytes() == name && name.len() > 1;
     let is_short = |switch: &&str| name.len() > FEWEST && switch.as_bytes().starts_with(name);

@@ -1,10 +1,8 @@
 //! Temporary files of a link: deleted at its end, or given their final name.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -75,13 +73,13 @@ fn base(file: &Path) -> OsString {
     let known = fs::metadata(file);
     let mut base = match name.len() + ADDED <= MOST {
         true => name.to_owned(),
-        false => format!(".{:08x}", crc32fast::hash(name.as_bytes())).into(),
+        false => format!(".{:08x}", crc32fast::hash(name.as_encoded_bytes())).into(),
     };
     base.push(MARK);
     // Nobody writes beside a device, nor to a file whose name begins like a switch.
     match known {
         Ok(known) if !known.is_file() && !known.is_dir() => std::env::temp_dir().join(base),
-        _ if file == Path::new(name) && name.as_bytes().starts_with(b"-") => {
+        _ if file == Path::new(name) && name.as_encoded_bytes().starts_with(b"-") => {
             Path::new(".").join(base)
         }
         _ => file.with_file_name(base),
@@ -96,8 +94,32 @@ fn with_extension(base: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
-/// Opens and locks a file. `None` if somebody else has locked it.
+/// Opens a file that no other link can open meanwhile, and that is gone when it is closed. `None` if another link has opened it.
+#[cfg(windows)]
 fn locked(path: &Path) -> std::io::Result<Option<File>> {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    const SHARING_VIOLATION: i32 = 32;
+    let opened = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .share_mode(0)
+        .custom_flags(DELETE_ON_CLOSE)
+        .open(path);
+    match opened {
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Opens and locks a file. `None` if somebody else has locked it.
+#[cfg(unix)]
+fn locked(path: &Path) -> std::io::Result<Option<File>> {
+    use std::fs::TryLockError;
+    use std::os::unix::fs::MetadataExt;
+
     loop {
         let file = File::options()
             .write(true)
@@ -146,9 +168,9 @@ impl Temporary {
 
     /// Whether a path is that of a file which a link makes for its linker to read.
     pub(super) fn is_input(path: &[u8]) -> bool {
-        let name = Path::new(OsStr::from_bytes(path)).file_name();
-        let name = name.unwrap_or_default().to_string_lossy();
-        let Some((_, end)) = name.rsplit_once(MARK) else {
+        let path = String::from_utf8_lossy(path);
+        let name = Path::new(&*path).file_name().and_then(OsStr::to_str);
+        let Some((_, end)) = name.and_then(|name| name.rsplit_once(MARK)) else {
             return false;
         };
         let number = end.split('.').next().unwrap_or_default();

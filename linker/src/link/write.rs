@@ -1,7 +1,7 @@
 //! Writes the tables: into the second link, and into files of other formats.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
@@ -73,7 +73,7 @@ impl Tables {
     pub(super) fn write(&self, path: &Path, patches: &[Patch]) -> Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         for patch in patches {
-            file.write_all_at(&patch.bytes, patch.offset)?;
+            write_at(&file, &patch.bytes, patch.offset)?;
         }
         drop(file);
         self.check_written(&Mapped::open(path)?)
@@ -93,4 +93,19 @@ impl Tables {
         }
         Ok(())
     }
+}
+
+/// Writes all bytes at an offset in a file.
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes all bytes at an offset in a file.
+#[cfg(not(unix))]
+fn write_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom, Write};
+
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(bytes)
 }

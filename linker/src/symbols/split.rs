@@ -2,8 +2,6 @@
 //! `.dwo` files.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +16,7 @@ use rustc_hash::FxHashMap;
 use super::reader::{Reader, endian};
 use super::sections::Sections;
 use crate::compressed::uncompressed;
+use crate::os_text::from_bytes;
 
 /// The `.dwo` files of an image, and its `.dwp` file.
 #[derive(Debug, Default)]
@@ -74,7 +73,7 @@ impl Files {
             let name = dwarf.attr_string(&unit, name).context(damaged)?;
             let mut path = PathBuf::new();
             for part in unit.comp_dir.into_iter().chain([name]) {
-                path.push(OsStr::from_bytes(part.slice()));
+                path.push(from_bytes(part.slice().to_vec()));
             }
             match read(&path).filter(|sections| is_of(sections, id)) {
                 Some(sections) => files.found.push((id, sections)),
