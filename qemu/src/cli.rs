@@ -71,6 +71,7 @@ also kept in target/serial, byte for byte; that of a second run at the same time
 #[derive(Debug, Parser)]
 #[command(
     bin_name = program::called(),
+    version,
     after_help = program::examples(EXAMPLES),
     max_term_width = 120,
     args_conflicts_with_subcommands = true,

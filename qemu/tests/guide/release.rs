@@ -1,4 +1,4 @@
-//! The linker's programs as they are released.
+//! The programs as they are released.
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +9,7 @@ use qemu::workspace;
 
 use super::modules;
 use crate::support::built::target;
+use crate::support::tiny::{self, Act};
 
 #[long]
 fn what_is_released_links_as_what_is_built() {
@@ -56,4 +57,52 @@ fn what_is_released_links_as_what_is_built() {
         .output();
     let said = output.expect("it starts").stdout;
     assert!(said.starts_with(b"sframe "), "{said:?}");
+
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
+    let empty = tempfile::tempdir().expect("a folder can be made");
+    let status = Command::new(folder.path().join("unwind-qemu"))
+        .arg("--image")
+        .arg(image)
+        .current_dir(empty.path())
+        .status();
+    assert!(status.expect("it starts").success());
+}
+
+/// The exit status and the messages of `.ci/release --tag TAG`, with this `Cargo.toml`.
+fn release(cargo_toml: &str, tag: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    fs::create_dir(folder.path().join(".ci")).expect("a folder can be made");
+    let script = folder.path().join(".ci/release");
+    fs::copy(workspace::root().join(".ci/release"), &script).expect("there is a script");
+    fs::write(folder.path().join("Cargo.toml"), cargo_toml).expect("a file can be written");
+    let output = Command::new(script).args(["--tag", tag]).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+#[gate]
+fn a_release_needs_the_tag_of_its_version_and_an_address() {
+    let of_workspace = fs::read_to_string(workspace::root().join("Cargo.toml"));
+    let (status, said) = release(&of_workspace.expect("there is a workspace"), "v0.0.0");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("the tag is v0.0.0, but Cargo.toml has version "),
+        "{said}"
+    );
+
+    let manifest =
+        "[workspace.package]\nversion = \"1.2.3\"\nrepository = \"\"\n\n[workspace.lints.rust]\n";
+    let (status, said) = release(manifest, "v1.2.3");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("set the public address of this repository"),
+        "{said}"
+    );
+    // Then it is built, of which there is nothing here.
+    let (_, said) = release(
+        &manifest.replace("\"\"", "\"https://example.org\""),
+        "v1.2.3",
+    );
+    assert!(said.contains("--locked"), "{said}");
 }
