@@ -16,15 +16,10 @@ use std::process::{Command, ExitCode};
 use addr2line::gimli::{Dwarf, DwarfSections, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection};
 use qemu::build::Profile;
-use qemu::workspace;
-use steps::apply;
+use qemu::{template, workspace};
 use support::built::target;
 use support::outside::Outside;
 
-#[path = "../tests/guide/parts.rs"]
-mod parts;
-#[path = "../tests/guide/steps.rs"]
-mod steps;
 #[allow(
     dead_code,
     unused_imports,
@@ -134,11 +129,12 @@ fn times(
     profile: Profile,
     wrapper: &OsString,
 ) -> Vec<f64> {
-    let kernel = Outside::of(|folder| parts::write(name, folder));
+    let kernel = Outside::of(|folder| template::write(name, folder).expect("the guide has it"));
     let guide = workspace::root().join("linker/GUIDE.md");
     let guide = fs::read_to_string(guide).expect("the guide is there");
     let (_, part) = guide.split_once(heading).expect("its heading");
-    apply(part.split("\n#").next().unwrap_or(part), kernel.folder());
+    let part = part.split("\n#").next().unwrap_or(part);
+    template::apply(part, kernel.folder()).expect("each change fits its file");
     kernel.name_repository("Cargo.toml");
 
     let times = kernel.folder().join("times");

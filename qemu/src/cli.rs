@@ -13,6 +13,7 @@ use crate::profile::OfLog;
 use crate::program;
 use crate::raspi::Card;
 use crate::serial::Serial;
+use crate::template::New;
 
 /// Seconds a boot may take unless `--timeout` says otherwise.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -45,6 +46,7 @@ Examples:
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
   cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
   cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
+  cargo run -- new --kind limine my-kernel     a kernel to begin with, whose `cargo run` prints a backtrace
 
 Exit status:
   0    the scenario ended as it should, or the image reported success
@@ -277,6 +279,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Profile(OfLog),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    New(New),
 }
 
 impl Cli {

@@ -37,6 +37,7 @@ pub mod serial;
 pub mod stacks;
 pub mod status;
 pub mod stub;
+pub mod template;
 
 pub use ::setup;
 pub use setup::{words, workspace};

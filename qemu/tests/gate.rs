@@ -45,6 +45,7 @@ mod setup;
 mod support;
 mod symbols;
 mod tasks;
+mod template;
 mod timer;
 mod trap_code;
 mod undeclared;

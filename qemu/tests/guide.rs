@@ -20,7 +20,7 @@ mod reports;
 mod said;
 mod screen;
 mod settings;
-mod short;
+pub mod short;
 mod small_stacks;
 mod smallest;
 pub mod steps;

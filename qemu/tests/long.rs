@@ -25,6 +25,7 @@ mod serial;
 mod signed;
 #[allow(dead_code, reason = "a part of them is used")]
 mod support;
+mod template;
 mod trap_code;
 mod usage;
 mod without_tables;

@@ -9,6 +9,11 @@
 //!
 //! Only rustup changes the toolchain's folder, and only to add targets.
 
+#[cfg(not(unix))]
+compile_error!(
+    "unwind-qemu needs Unix, because QEMU inherits its sockets and files: on Windows, use it in WSL"
+);
+
 mod assembler;
 mod core_library;
 mod debian;

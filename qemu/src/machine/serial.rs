@@ -32,6 +32,7 @@ pub(super) enum Event {
 
 /// The bytes that QEMU's standard output takes while this program has no time to read: two seconds of what a kernel writes. That is all that
 /// Linux lets an ordinary user have of a pipe. QEMU does not wait for room: the kernel sees a line that does not become free.
+#[cfg(target_os = "linux")]
 const ROOM: usize = 1 << 20;
 
 /// This program's end of a serial line, before there is a machine. The machine's output is QEMU's standard output.

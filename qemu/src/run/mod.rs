@@ -19,6 +19,7 @@ use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome};
 use crate::serial::serial;
 use crate::status::{Failure, Status};
+use crate::template::new;
 use crate::words::say;
 use crate::{dump, frames, image, judge, raspi, setup, workspace};
 use boot::{Machine, boot};
@@ -44,6 +45,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Oracle(arguments) => oracle(arguments),
             Command::Autopsy(arguments) => autopsy(arguments),
             Command::Profile(arguments) => of_log(arguments),
+            Command::New(arguments) => new(arguments),
         };
     }
     for program in &cli.symbols {

@@ -1,0 +1,180 @@
+//! `unwind-qemu new`: writes a kernel of the guide, with the guide's changes, so that `cargo run` prints a backtrace.
+
+mod files;
+mod kind;
+mod parts;
+mod steps;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+pub use files::FILES;
+pub use kind::{KINDS, Kind};
+pub use parts::{KERNELS, write};
+pub use steps::apply;
+
+use crate::status::{Failure, Status};
+use crate::words::say;
+
+/// The guide. Its blocks `diff FILE` are the changes of each kind.
+const GUIDE: &str = include_str!("../../GUIDE.md");
+
+/// The name of the guide's kernels.
+const NAME: &str = "corner-shop";
+
+/// What the guide writes for the path of a checkout.
+const CHECKOUT: &str = "SFRAME";
+
+/// Writes a kernel that prints a backtrace to a new folder: `cargo run` there builds it, links it with `sframe-link` and boots it
+///
+/// The kernel is the guide's, with the guide's changes. It reads from a wrong address, so that its first boot reports a fault.
+#[derive(Clone, Debug, clap::Args)]
+pub struct New {
+    /// Kind of kernel; without a value, lists the kinds
+    #[arg(long, value_name = "KIND", num_args = 0..=1, required = true)]
+    pub kind: Vec<String>,
+
+    /// Checkout of the repository whose `kernel-postmortem` the kernel uses, instead of the published crate
+    #[arg(long, value_name = "CHECKOUT")]
+    pub path: Option<PathBuf>,
+
+    /// Folder to write, which must not exist; its name becomes the name of the package
+    #[arg(value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+}
+
+/// Runs the command `new`.
+///
+/// # Errors
+/// Returns an error if the kind is unknown, or the folder exists or cannot be written.
+pub fn new(arguments: &New) -> Result<Status, Failure> {
+    let Some(name) = arguments.kind.first() else {
+        let listing = kind::listing() + "\n";
+        std::io::stdout()
+            .write_all(listing.as_bytes())
+            .context("cannot write the list")?;
+        return Ok(Status::Success);
+    };
+    let kind = Kind::find(name).map_err(Failure::usage)?;
+    let folder = arguments.folder.as_deref().with_context(|| {
+        format!("no folder to write the kernel to; type: unwind-qemu new --kind {name} my-kernel")
+    });
+    let folder = folder.map_err(Failure::usage)?;
+    check(folder, arguments.path.as_deref()).map_err(Failure::usage)?;
+    kind.write(folder, arguments.path.as_deref())?;
+    say(format_args!(
+        "the kernel is in {0}; type: cd {0} && cargo run",
+        folder.display()
+    ));
+    Ok(Status::Success)
+}
+
+/// Fails if the folder is there, or the path is not that of a checkout.
+fn check(folder: &Path, checkout: Option<&Path>) -> Result<()> {
+    if fs::symlink_metadata(folder).is_ok() {
+        bail!(
+            "{} exists already, and is left as it is; name a new folder",
+            folder.display()
+        );
+    }
+    if let Some(checkout) = checkout {
+        let needed = checkout.join("kernel/postmortem/Cargo.toml");
+        ensure!(
+            needed.is_file(),
+            "{} is not a checkout: {} is missing",
+            checkout.display(),
+            needed.display()
+        );
+    }
+    Ok(())
+}
+
+impl Kind {
+    /// Writes the kernel to a folder. Its `Cargo.toml` names the published crates, or those of a checkout.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be written.
+    pub fn write(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
+        write(self.kernel, folder)?;
+        for heading in self.headings {
+            apply(part(heading)?, folder)?;
+        }
+        let replace = |file: &str, old: &str, new: &str| {
+            let path = folder.join(file);
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            ensure!(text.contains(old), "no {old:?} in {}", path.display());
+            fs::write(&path, text.replace(old, new))
+                .with_context(|| format!("cannot write {}", path.display()))
+        };
+        if let Some(physical) = self.physical {
+            replace(
+                "src/main.rs",
+                "physical_memory_at(0)",
+                &format!("physical_memory_at({physical})"),
+            )?;
+        }
+        match checkout {
+            Some(checkout) => {
+                let checkout =
+                    std::path::absolute(checkout).context("cannot tell the current folder")?;
+                let checkout = checkout.to_str().ok_or_else(|| {
+                    anyhow!(
+                        "the path {} is not Unicode, as Cargo.toml must be",
+                        checkout.display()
+                    )
+                })?;
+                replace("Cargo.toml", CHECKOUT, &checkout.replace('\\', "/"))?;
+            }
+            None => replace(
+                "Cargo.toml",
+                "{ path = \"SFRAME/kernel/postmortem\" }",
+                concat!("\"", env!("CARGO_PKG_VERSION"), "\""),
+            )?,
+        }
+        if let Some(name) = folder.file_name().and_then(|name| name.to_str())
+            && is_package_name(name)
+        {
+            replace(
+                "Cargo.toml",
+                &format!("name = {NAME:?}"),
+                &format!("name = {name:?}"),
+            )?;
+        }
+        let toolchain = folder.join("rust-toolchain.toml");
+        let (channel, triple) = (self.channel, self.triple);
+        let text = format!("[toolchain]\nchannel = {channel:?}\ntargets = [{triple:?}]\n");
+        fs::write(&toolchain, text)
+            .with_context(|| format!("cannot write {}", toolchain.display()))?;
+        if let Some(loader) = self.loader {
+            write(loader, &folder.join("loader"))?;
+        }
+        if let Some(script) = self.boot {
+            let boot = folder.join("boot");
+            fs::write(&boot, script)
+                .and_then(|()| fs::set_permissions(&boot, fs::Permissions::from_mode(0o755)))
+                .with_context(|| format!("cannot write {}", boot.display()))?;
+        }
+        let linker = "linker = \"sframe-link\"\n";
+        let runner = format!("{linker}runner = {}\n", self.runner);
+        replace(".cargo/config.toml", linker, &runner)
+    }
+}
+
+/// A part of the guide, by its heading.
+fn part(heading: &str) -> Result<&'static str> {
+    let (_, part) = GUIDE
+        .split_once(&format!("\n## {heading}\n"))
+        .with_context(|| format!("the guide has no part {heading}"))?;
+    Ok(part.split("\n#").next().unwrap_or(part))
+}
+
+/// Whether cargo takes a name for that of a package.
+fn is_package_name(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_letter)
+}
