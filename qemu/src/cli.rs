@@ -46,7 +46,7 @@ Examples:
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
   cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
   cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
-  cargo run -- new --kind limine my-kernel     a kernel to begin with, whose `cargo run` prints a backtrace
+  cargo run -- new --kind limine my-kernel     a kernel to begin with, which prints a backtrace
 
 Exit status:
   0    the scenario ended as it should, or the image reported success
