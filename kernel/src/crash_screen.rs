@@ -21,9 +21,9 @@ pub static SCREEN: Screen = {
 /// Characters of a line of the QR code's text: what a phone shows without folding, held sideways.
 const WIDTH: usize = 60;
 
-/// Finds the screen.
-pub fn init() {
-    if let Some(framebuffer) = board::framebuffer() {
+/// Finds the screen. `is_wanted`: the command line asks for it.
+pub fn init(is_wanted: bool) {
+    if let Some(framebuffer) = board::framebuffer(is_wanted) {
         SCREEN.set(framebuffer);
     }
 }

@@ -39,6 +39,7 @@ mod stacks;
 mod symbols;
 mod task;
 mod timer;
+mod typed;
 mod user;
 mod verdict;
 mod watchdog;
@@ -65,7 +66,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::init(&HANDLERS);
     // SAFETY: `argument` is the boot loader's. The boot tables map this RAM; `protect`, which replaces them, consumes the value.
     let mut memory = unsafe { board::memory(argument) };
-    let command_line = board::command_line(&memory, argument);
+    let command_line = typed::instead_of(board::command_line(&memory, argument));
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));
     sabotage::choose(has);
@@ -78,6 +79,9 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     }
     if has("dump") {
         platform::dump_at_end();
+    }
+    if has("reset") {
+        platform::reset_at_end();
     }
     let width = command_line
         .as_ref()
@@ -92,7 +96,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::interrupts::init();
     arch::interrupts::init_cpu();
     board::enable_button();
-    crash_screen::init();
+    crash_screen::init(has("screen"));
     // Before anything is written, which is kept too.
     platform::POSTMORTEM.show_last_words();
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
@@ -116,5 +120,5 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     }
     let argument = command_line.as_ref().and_then(|line| line.argument());
     let verdict = scenario::run(scenario, argument);
-    arch::exit::leave(verdict)
+    platform::leave(verdict)
 }

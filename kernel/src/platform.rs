@@ -45,7 +45,7 @@ fn is_dumped() -> bool {
     IS_DUMPED.load(Ordering::Relaxed)
 }
 
-/// Whether to reset the machine after a report.
+/// Whether to reset the machine at the end.
 static RESETS: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
@@ -81,9 +81,17 @@ pub fn dump_at_end() {
     IS_DUMPED.store(true, Ordering::Relaxed);
 }
 
-/// Makes a report end with a reset instead of a verdict, as in a kernel that runs unattended.
+/// Makes the kernel end with a reset instead of a verdict, as one that runs unattended.
 pub fn reset_at_end() {
     RESETS.store(true, Ordering::Relaxed);
+}
+
+/// Ends the kernel: with a reset after [`reset_at_end`], otherwise with the verdict.
+pub fn leave(verdict: Verdict) -> ! {
+    if RESETS.load(Ordering::Relaxed) {
+        board::reset();
+    }
+    exit::leave(verdict)
 }
 
 struct Kernel;
@@ -106,13 +114,12 @@ unsafe impl Platform for Kernel {
     }
 
     fn leave(&self) -> ! {
-        if RESETS.load(Ordering::Relaxed) {
-            board::reset();
+        if !RESETS.load(Ordering::Relaxed) {
+            crash_screen::show(&|out, pc| POSTMORTEM.write_code(out, pc), &|words| {
+                POSTMORTEM.write(words)
+            });
         }
-        crash_screen::show(&|out, pc| POSTMORTEM.write_code(out, pc), &|words| {
-            POSTMORTEM.write(words)
-        });
-        exit::leave(Verdict::Panicked)
+        leave(Verdict::Panicked)
     }
 
     fn image(&self) -> Image {

@@ -48,6 +48,7 @@ mod tasks;
 mod template;
 mod timer;
 mod trap_code;
+mod typed;
 mod undeclared;
 mod usage;
 mod user;

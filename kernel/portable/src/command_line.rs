@@ -3,6 +3,12 @@
 /// Bytes kept; more are cut off.
 const SIZE: usize = 2048;
 
+/// As the first word: the command line is typed at the serial line instead.
+pub const TYPED: &str = "typed";
+
+/// The kernel's words before a command line that is typed, in a line of their own.
+pub const TYPED_PROMPT: &str = "command line? ";
+
 /// A copy of the boot loader's command line, whose memory will be reused.
 #[derive(Debug)]
 pub struct CommandLine {

@@ -1,8 +1,6 @@
 //! The boards with a processor of Arm's. One image of an architecture runs on all that have it; it learns from the device tree which one it is
 //! on or, without a device tree, from the CPU.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-
 use portable::BootMemory;
 use portable::command_line::CommandLine;
 use portable::device_tree::{DeviceTree, Start, Uart};
@@ -74,9 +72,6 @@ struct Detected(&'static dyn Board, Port);
 /// Set once the device tree has been read, or is known to be missing.
 static DETECTED: Once<Detected> = Once::new();
 
-/// Whether the command line asks for a screen.
-static HAS_SCREEN: AtomicBool = AtomicBool::new(false);
-
 /// The board and port in use; before the device tree has been read, those that the CPU suggests.
 fn current() -> Detected {
     // `get` takes no lock, so a report may come here.
@@ -91,9 +86,9 @@ pub fn name() -> &'static str {
     current().0.name()
 }
 
-/// The screen, if there is one.
-pub fn framebuffer() -> Option<Framebuffer> {
-    current().0.framebuffer(HAS_SCREEN.load(Ordering::Relaxed))
+/// Returns the screen, if there is one. `is_wanted`: the command line asks for it.
+pub fn framebuffer(is_wanted: bool) -> Option<Framebuffer> {
+    current().0.framebuffer(is_wanted)
 }
 
 /// QEMU's device for firmware, at this physical address.
@@ -203,9 +198,7 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     if let Some(conduit) = tree.as_ref().and_then(DeviceTree::conduit) {
         CONDUIT.call_once(|| conduit);
     }
-    let command_line = CommandLine::copy(tree?.command_line()?.bytes());
-    HAS_SCREEN.store(command_line.has("screen"), Ordering::Relaxed);
-    Some(command_line)
+    Some(CommandLine::copy(tree?.command_line()?.bytes()))
 }
 
 /// Calls `found` with the MPIDR affinity of each CPU that can be started.

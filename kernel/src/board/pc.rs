@@ -68,7 +68,7 @@ fn uart() -> Option<Uart16550<PioBackend>> {
 }
 
 /// The screen, if QEMU has one whose memory is the kernel's.
-pub fn framebuffer() -> Option<Framebuffer> {
+pub fn framebuffer(_: bool) -> Option<Framebuffer> {
     ramfb::set_up(&Ports)
 }
 

@@ -131,8 +131,8 @@ const WATCHDOG: u64 = 0x24;
 const PASSWORD: u32 = 0x5a00_0000;
 const WHEN_WATCHDOG_ENDS: u32 = 0x30;
 const FULL_RESET: u32 = 0x20;
-/// The watchdog's time, in units of 1/65536 second.
-const SOON: u32 = 10;
+/// The watchdog's time, in units of 1/65536 second: a tenth of a second, in which a serial port sends the last bytes that it has taken.
+const SOON: u32 = 6554;
 
 /// Connects the pins to a serial port.
 fn connect(peripherals: u64, port: Port) {
@@ -146,7 +146,7 @@ fn connect(peripherals: u64, port: Port) {
     gpio.write(FUNCTION_SELECT_1, others | function << 12 | function << 15);
 }
 
-/// Makes the watchdog reset the board, in a fraction of a millisecond.
+/// Makes the watchdog reset the board in a tenth of a second.
 fn reset(peripherals: u64) {
     // SAFETY: every Raspberry Pi has this device, which does no DMA.
     let power = unsafe { Registers::new(peripherals + POWER) };
