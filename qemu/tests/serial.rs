@@ -1,5 +1,7 @@
 //! The console of a board: a machine of QEMU's with its serial line at a pseudo terminal, as a USB adapter's would be.
 
+mod check;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,14 +27,22 @@ struct Board {
 impl Board {
     /// Without a device that ends QEMU: what nobody has read of a pseudo terminal is lost when its other end closes.
     fn start(image: &Path, command_line: &str) -> Self {
+        let mut machine = Command::new(emulator(KERNEL.arch));
+        machine
+            .args(["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "256M"])
+            .args(["-no-reboot", "-append", command_line])
+            .arg("-kernel")
+            .arg(image);
+        Self::of(machine)
+    }
+
+    /// Starts a machine, and adds its line to its arguments.
+    fn of(mut machine: Command) -> Self {
         // It says on one of them where its line is, in newer versions on the other.
         let (said, output) = std::io::pipe().expect("a pipe");
-        let machine = Command::new(emulator(KERNEL.arch))
+        let machine = machine
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            .args(["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "256M"])
-            .args(["-no-reboot", "-serial", "pty", "-append", command_line])
-            .arg("-kernel")
-            .arg(image)
+            .args(["-serial", "pty"])
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("a pipe"))
             .stderr(output)

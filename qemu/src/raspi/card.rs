@@ -63,6 +63,18 @@ pub enum Model {
     Raspi5,
 }
 
+impl Model {
+    /// Returns the name on the command line, which is the kernel's name of the board, too.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Raspi3 => "raspi3",
+            Self::Raspi4 => "raspi4",
+            Self::Raspi5 => "raspi5",
+        }
+    }
+}
+
 /// Does what [`Card`] says.
 ///
 /// # Errors
@@ -80,16 +92,28 @@ pub fn card(arguments: &Card) -> Result<Status, Failure> {
     let arch = Arch::Aarch64;
     let image = Kernel { arch, profile }.build(&target)?;
     let folder = &arguments.output;
-    let shown = folder.display();
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {shown}"))?;
-    write(&folder.join("kernel8.img"), &flat(&image)?)?;
-    write(&folder.join("config.txt"), CONFIG.as_bytes())?;
-    write(&folder.join("cmdline.txt"), format!("{name}\n").as_bytes())?;
+    write_card(folder, &image, name)?;
     say(format_args!(
-        "kernel8.img, config.txt and cmdline.txt are in {shown}; the image with debug information is {}",
+        "kernel8.img, config.txt and cmdline.txt are in {}; the image with debug information is {}",
+        folder.display(),
         image.display()
     ));
     Ok(Status::Success)
+}
+
+/// Writes the three files for an image and its command line to a folder, which is made if it is not there.
+///
+/// # Errors
+/// Returns an error if the image cannot be made flat, or a file cannot be written.
+pub fn write_card(folder: &Path, image: &Path, command_line: &str) -> Result<()> {
+    let shown = folder.display();
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {shown}"))?;
+    write(&folder.join("kernel8.img"), &flat(image)?)?;
+    write(&folder.join("config.txt"), CONFIG.as_bytes())?;
+    write(
+        &folder.join("cmdline.txt"),
+        format!("{command_line}\n").as_bytes(),
+    )
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {

@@ -5,6 +5,6 @@ mod card;
 mod device_tree;
 mod flat;
 
-pub use card::{Card, Model, card};
+pub use card::{Card, Model, card, write_card};
 pub use device_tree::{Console, device_tree};
 pub use flat::flat;

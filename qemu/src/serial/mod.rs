@@ -1,6 +1,9 @@
 //! `cargo run -- serial`: the console of a board.
 
+mod check;
 mod port;
+
+pub use check::Check;
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write, stdin, stdout};
@@ -51,6 +54,10 @@ pub struct Serial {
     /// Keep what a dying kernel sends of its machine (`with_dump` of `kernel-postmortem`) as a dump in this folder, for `autopsy`
     #[arg(long, value_name = "DIR", requires = "image")]
     pub dump: Option<PathBuf>,
+
+    /// A check of a board instead
+    #[command(flatten)]
+    pub check: Check,
 }
 
 /// Events of the terminal and of the line.
@@ -66,6 +73,9 @@ enum Event {
 /// # Errors
 /// When the line or a file cannot be opened.
 pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
+    if arguments.check.check {
+        return check::check(&arguments.check, &arguments.port, arguments.baud);
+    }
     let symbolizer = arguments.image.as_deref().map(Symbolizer::open);
     let symbolizer = symbolizer.transpose().map_err(Failure::usage)?;
     if let Some(folder) = &arguments.dump {
@@ -91,7 +101,11 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let input = port.try_clone().context("cannot share the line")?;
     let typist = sender.clone();
     std::thread::spawn(move || pass_on(input, &typist));
-    std::thread::spawn(move || read(port, &sender));
+    std::thread::spawn(move || {
+        let why = port::read(port, |bytes| sender.send(Event::Written(bytes)).is_ok());
+        // The receiver is gone if the user has left.
+        let _ = why.map(|why| sender.send(Event::Gone(why)));
+    });
 
     let terminal = Terminal::take();
     let mut decoder = symbolizer.as_ref().map(|symbolizer| {
@@ -152,29 +166,6 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
         let _ = stdout().write_all(b"\n");
     }
     Ok(status)
-}
-
-/// Reads until the line is gone.
-fn read(mut port: File, sender: &Sender<Event>) {
-    let mut buffer = [0; 4096];
-    let why = loop {
-        match port.read(&mut buffer) {
-            Ok(0) => break "it was closed".to_owned(),
-            Ok(length) => {
-                if sender
-                    .send(Event::Written(buffer[..length].to_vec()))
-                    .is_err()
-                {
-                    return;
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // What a pseudo terminal says when its other end is closed, and a USB adapter that was pulled out.
-            Err(error) => break error.to_string(),
-        }
-    };
-    // Nobody waits for it when somebody has left.
-    let _ = sender.send(Event::Gone(why));
 }
 
 /// Passes on standard input until its end or the key to leave.

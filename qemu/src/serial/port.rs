@@ -4,7 +4,7 @@
 //! list ports, to save ten lines.
 
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -47,6 +47,24 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
     rustix::fs::fcntl_setfl(&port, flags - OFlags::NONBLOCK)
         .context("cannot set the flags of the line")?;
     Ok(port)
+}
+
+/// Reads until the line is gone, and returns why it is; `None` if `pass_on` wants no more bytes.
+pub(super) fn read(
+    mut port: impl Read,
+    mut pass_on: impl FnMut(Vec<u8>) -> bool,
+) -> Option<String> {
+    let mut buffer = [0; 4096];
+    loop {
+        match port.read(&mut buffer) {
+            Ok(0) => return Some("it was closed".to_owned()),
+            Ok(length) if pass_on(buffer[..length].to_vec()) => {}
+            Ok(_) => return None,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // A pseudo terminal whose other end was closed, or a USB adapter that was pulled out.
+            Err(error) => return Some(error.to_string()),
+        }
+    }
 }
 
 /// The ports that USB adapters have on this machine.

@@ -1,0 +1,163 @@
+//! What came of a part: whether enough has come to compare it, and what to do if not.
+
+use std::sync::LazyLock;
+
+use portable::command_line::TYPED_PROMPT;
+use regex::Regex;
+
+use super::compare::{Judged, Verdict, compare};
+use super::heard::Heard;
+use super::parts::{Part, Sent};
+use super::talk::KERNEL;
+use super::whole::Writable;
+use super::wire::{Ended, Wire};
+use crate::raspi::Model;
+
+/// The kernel's line before its prompt.
+static GREETING: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"kernel on (?<board>\w+), aarch64, build (?<build>[0-9a-f]+)$";
+    Regex::new(pattern).expect("a regular expression")
+});
+
+/// What to check if a board is silent.
+pub(super) fn advice(board: Model) -> &'static str {
+    match board {
+        Model::Raspi5 => {
+            "check the wires (ground; the board's output to the adapter's input) at the connector between the HDMI sockets, \
+             the three files on the card, and the power; Enter ends this step"
+        }
+        Model::Raspi3 | Model::Raspi4 => {
+            "check the wires (ground at pin 6; pin 8 to the adapter's input, pin 10 to its output), the three files and \
+             the firmware's own on the card, and the power, which a board that does not reset itself needs switched off and on; \
+             Enter ends this step"
+        }
+    }
+}
+
+/// What to check if nothing readable came.
+const UNREADABLE: &str = "if the text is unreadable, the rate is not the board's: see `init_uart_clock` in config.txt, and the clock \
+                          in kernel/src/board";
+
+/// Expectations of one board.
+pub(super) struct Judge<'a> {
+    pub(super) board: Model,
+    pub(super) writable: Writable<'a>,
+    /// Where the files for the card are.
+    pub(super) card: String,
+}
+
+impl Judge<'_> {
+    /// Waits for the first prompt, and judges which kernel asks.
+    ///
+    /// # Errors
+    /// Returns how waiting ended if no prompt has come.
+    pub(super) fn greeting(&self, wire: &mut Wire) -> Result<Judged, Ended> {
+        let first = self.greeted(wire)?;
+        let expected = format!(
+            "{KERNEL}{}, aarch64, build {}",
+            self.board.name(),
+            self.writable.build()
+        );
+        if first == expected {
+            return Ok(Judged::new(Verdict::Equal, first));
+        }
+        // A damaged line does not come twice.
+        wire.ask_again();
+        wire.came.push(b'\n');
+        let again = self.greeted(wire)?;
+        let found = GREETING
+            .captures(&first)
+            .filter(|_| again.ends_with(&first));
+        let Some(found) = found else {
+            let why = format!(
+                "1 line not whole:\n    {}",
+                linker::symbols::printable(&first)
+            );
+            return Ok(Judged::new(Verdict::Damaged, why));
+        };
+        let (board, build) = (&found["board"], &found["build"]);
+        let why = match board == self.board.name() {
+            true => format!(
+                "the board runs another build, {build}; this one is {}: copy kernel8.img from {} again",
+                self.writable.build(),
+                self.card
+            ),
+            false => format!(
+                "the board is {board}, not {}: use --board {board}",
+                self.board.name()
+            ),
+        };
+        Ok(Judged::new(Verdict::Different, why))
+    }
+
+    /// Waits for a prompt, and returns the line before it.
+    fn greeted(&self, wire: &mut Wire) -> Result<String, Ended> {
+        match wire.wait_for_prompt() {
+            Ended::Whole => {}
+            ended => return Err(ended),
+        }
+        let text = text(&wire.came);
+        let mut lines = text.lines().rev().skip(1);
+        let line = lines.find(|line| !line.trim().is_empty());
+        Ok(line.unwrap_or_default().to_owned())
+    }
+
+    /// Judges a part by what has come.
+    pub(super) fn part(&self, part: &Part, ended: &Ended, came: &[u8], expected: &str) -> Judged {
+        let text = text(came);
+        let is_silent = text
+            .trim_matches(|c: char| c.is_whitespace() || c.is_control())
+            .is_empty();
+        let lines = text.lines().count();
+        match ended {
+            Ended::Interrupted => Judged::new(Verdict::NotTried, "ended by Ctrl-C"),
+            Ended::Gone(why) if is_silent => {
+                let why = format!("the line is gone ({why}); {}", advice(self.board));
+                Judged::new(Verdict::NothingCame, why)
+            }
+            Ended::Gone(why) => {
+                let why = format!("the line is gone ({why}) after {lines} lines");
+                Judged::new(Verdict::Damaged, why)
+            }
+            Ended::Whole | Ended::Entered | Ended::Alone if is_silent => {
+                Judged::new(Verdict::NothingCame, advice(self.board))
+            }
+            Ended::Whole | Ended::Entered | Ended::Alone if !text.contains(TYPED_PROMPT) => {
+                let why = format!(
+                    "{} bytes came, and none of their lines is whole: {UNREADABLE}",
+                    came.len()
+                );
+                Judged::new(Verdict::Damaged, why)
+            }
+            Ended::Whole | Ended::Entered | Ended::Alone => {
+                let expected = self.heard(part, expected, Model::Raspi3);
+                let heard = self.heard(part, &text, self.board);
+                compare(part, &self.on_board(expected), &heard)
+            }
+        }
+    }
+
+    /// Reads what a board has written for a part.
+    pub(super) fn heard(&self, part: &Part, text: &str, board: Model) -> Heard {
+        let scenario = match part.sent {
+            Sent::Nothing => "",
+            Sent::Line(line) => line.split(' ').next().unwrap_or_default(),
+            Sent::Monitor => "monitor",
+        };
+        let first = format!("{KERNEL}{}, aarch64: scenario {scenario}", board.name());
+        Heard::of(text, &first, &self.writable)
+    }
+
+    /// Returns what this board should write where QEMU's has written this: a Raspberry Pi 5 runs one CPU.
+    fn on_board(&self, mut expected: Heard) -> Heard {
+        if self.board == Model::Raspi5 {
+            expected.lists.truncate(1);
+        }
+        expected
+    }
+}
+
+/// The text of a serial line.
+fn text(came: &[u8]) -> String {
+    String::from_utf8_lossy(came).replace('\r', "")
+}
