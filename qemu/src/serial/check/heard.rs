@@ -123,8 +123,9 @@ impl Heard {
 
     /// Adds a line outside of lists.
     fn other(&mut self, line: &str, list: &List, writable: &Writable<'_>) -> bool {
-        if let Some(build) = decode::build(line) {
-            return build == writable.build();
+        // The line of the CPU, the task, the build and the tables, which is QEMU's.
+        if decode::build(line).is_some() {
+            return writable.has(line);
         }
         // Registers and code, which are no part of a list.
         let is_registers = !list.subject.is_empty() && list.end.is_none();
@@ -152,7 +153,7 @@ impl List {
         let last = self.lines.iter().rev().find_map(|line| frame(line));
         let is_whole = match parsed {
             Line::Frame(frame) => {
-                let is_next = frame.number.trim_start().parse() == Ok(self.next);
+                let is_next = frame.number == format!("{:>4}", self.next);
                 let is_exact = self.next == 0 || self.is_interrupted;
                 self.next += 1;
                 self.is_interrupted = false;

@@ -161,3 +161,99 @@ impl Judge<'_> {
 fn text(came: &[u8]) -> String {
     String::from_utf8_lossy(came).replace('\r', "")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Symbolizer;
+    use crate::serial::check::parts::parts;
+
+    /// A report of this very program, as a kernel would write it.
+    fn transcript(symbolizer: &Symbolizer) -> String {
+        let frame = |number: u32, letter: char, name: &str| {
+            let function = symbolizer.find(name, 0).expect("a function");
+            let (start, size) = (function.start, function.size);
+            let at = start + u64::from(letter != 'p');
+            let offset = at - start;
+            format!("{number:>4}: {at:#018x} {letter} {name}+{offset:#x}/{size:#x}\n")
+        };
+        let build = symbolizer.build_id().expect("the linker makes one");
+        let failure = "panicked at kernel/src/a.rs:1:2: no";
+        [
+            "command line? panic reset\n",
+            "kernel on raspi3, aarch64: scenario panic\n",
+            &format!("{failure}\ncpu 0, task main, aarch64, build {build}, tables verified\n"),
+            &frame(0, 'p', "rust_eh_personality"),
+            &frame(1, 'r', "main"),
+            "   ----- timer interrupt, stack boot -----\n",
+            &frame(2, 'p', "main"),
+            "   ----- 7 frames left out -----\n",
+            &frame(10, 'r', "main"),
+            "end of backtrace: complete, 11 frames\n",
+            &format!("first failure: {failure}\n"),
+        ]
+        .concat()
+    }
+
+    fn judged(symbolizer: &Symbolizer, expected: &str, came: &[u8]) -> Judged {
+        let mut writable = Writable::of(symbolizer);
+        expected.lines().for_each(|line| writable.add(line));
+        let (board, card) = (Model::Raspi3, String::new());
+        let judge = Judge {
+            board,
+            writable,
+            card,
+        };
+        let mut all = parts(board);
+        let part = all.find(|part| part.name == "panic").expect("there is one");
+        judge.part(&part, &Ended::Whole, came, expected)
+    }
+
+    fn symbolizer() -> Symbolizer {
+        let program = std::env::current_exe().expect("this program has a path");
+        Symbolizer::open(&program).expect("it can be read")
+    }
+
+    #[test]
+    fn one_lost_or_changed_byte_of_a_list_is_damage() {
+        let symbolizer = symbolizer();
+        let text = transcript(&symbolizer);
+        let whole = judged(&symbolizer, &text, text.as_bytes());
+        assert_eq!(whole.verdict, Verdict::Equal, "{}", whole.why);
+        let begin = text.find(KERNEL).expect("it is there");
+        // Without the last line feed the text is the same.
+        for at in begin..text.len() - 1 {
+            let byte = text.as_bytes()[at];
+            let others = [byte ^ 1, byte ^ 2, b' ', b'0', b'p', b'?', 0, 0xff];
+            let changed = others.into_iter().filter(|other| *other != byte).map(Some);
+            for becomes in changed.chain([None]) {
+                let mut came = text.as_bytes().to_vec();
+                came.splice(at..=at, becomes);
+                let judged = judged(&symbolizer, &text, &came);
+                let shown = String::from_utf8_lossy(&came);
+                assert_eq!(
+                    judged.verdict,
+                    Verdict::Damaged,
+                    "{at} {becomes:?}:\n{shown}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_another_kernel_could_write_is_different() {
+        let symbolizer = symbolizer();
+        let text = transcript(&symbolizer);
+        let lines: Vec<_> = text.lines().collect();
+        // A list that ends before its last frame, and says so.
+        let end = "end of backtrace: incomplete: no row for the return address, 1 frames";
+        let came = [&lines[..5], &[end], &lines[11..]].concat().join("\n");
+        let judged = judged(&symbolizer, &text, came.as_bytes());
+        assert_eq!(judged.verdict, Verdict::Different, "{}\n{came}", judged.why);
+        assert!(
+            judged.why.contains(&format!("expected  {}", lines[5])),
+            "{}",
+            judged.why
+        );
+    }
+}
