@@ -47,6 +47,7 @@ Examples:
   cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
   cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
   cargo run -- new --kind limine my-kernel     a kernel to begin with, which prints a backtrace
+  cargo run -- serial --check /dev/ttyUSB0     a board, step by step, compared with QEMU
 
 Exit status:
   0    the scenario ended as it should, or the image reported success
