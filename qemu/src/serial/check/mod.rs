@@ -124,11 +124,9 @@ pub(super) fn check(arguments: &Check, path: &Path, baud: u32) -> Result<Status,
     let mut over: Option<(Verdict, Status)> = None;
     let mut is_first = true;
     for part in &parts {
-        let kept = earlier.iter().flat_map(|earlier| &earlier.parts);
-        let kept = kept
-            .filter(|kept| part.step < arguments.from && kept.is_of(part))
-            .next_back();
-        if let Some(kept) = kept {
+        let mut kept = earlier.iter().flat_map(|earlier| &earlier.parts);
+        let is_kept = |kept: &&Kept| part.step < arguments.from && kept.is_of(part);
+        if let Some(kept) = kept.find(is_kept) {
             packed.parts.push(kept.clone());
             continue;
         }
