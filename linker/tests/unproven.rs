@@ -302,3 +302,22 @@ fn size_beyond_file_is_not_looked_up() {
     assert!(all.contains(first) && !listed.contains(first));
     assert_eq!(listed.beyond(&all), None);
 }
+
+/// The mark that the processor enters a function, at a row that does not follow from that.
+#[test]
+fn sframe_check_finds_a_wrong_mark_of_an_entry() {
+    let mut linked = Linked::new("unproven-marked", &[]);
+    let says = "error: the tables contain a row at ";
+    assert!(!check(&linked.path()).1.contains(says));
+    // The list ends with the number of its ranges and a magic. The highest byte of a range contains the mark.
+    let magic = linked.data.windows(4).position(|bytes| bytes == b"SFPF");
+    let mark = magic.unwrap() - 5;
+    assert_eq!(linked.data[mark] & 0x80, 0);
+    linked.data[mark] |= 0x80;
+    let loaded = linked.label("unknown_from") + 7;
+    let proof = linked.sframe(|tables| look_up(&tables, loaded).unwrap().proof);
+    assert_eq!(proof, Proof::IfEntered);
+    fs::write(linked.path(), &linked.data).unwrap();
+    let (is_ok, text) = check(&linked.path());
+    assert!(!is_ok && text.contains(says), "{text}");
+}
