@@ -128,11 +128,13 @@ impl Claims<'_> {
         if !self.is_entered.insert(number) {
             return;
         }
-        let mut state = self.state_at(entered, number, address, is_taken);
-        if let Some(assumed) = self.assumed_trap(entered, number, address) {
-            self.assumed_starts.insert(number);
-            state = assumed;
-        }
+        let state = match self.assumed_trap(entered, number, address) {
+            Some(state) => {
+                self.assumed_starts.insert(number);
+                state
+            }
+            None => self.state_at(entered, number, address, is_taken),
+        };
         self.entries.push((number, state));
         self.reach(vec![number]);
     }
