@@ -65,7 +65,7 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
     });
     let folder = folder.map_err(Failure::usage)?;
     check(folder, arguments.path.as_deref()).map_err(Failure::usage)?;
-    kind.write(folder, arguments.path.as_deref())?;
+    kind.write_whole(folder, arguments.path.as_deref())?;
     say(format_args!(
         "the kernel is in {0}; type: cd {0} && cargo run",
         folder.display()
@@ -94,6 +94,24 @@ fn check(folder: &Path, checkout: Option<&Path>) -> Result<()> {
 }
 
 impl Kind {
+    /// Does the same as [`Self::write`], and leaves no part of a kernel in the folder if it fails or is killed.
+    fn write_whole(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
+        let shown = folder.display();
+        let name = folder.file_name();
+        let name = name.with_context(|| format!("{shown} is no name of a folder"))?;
+        let above = folder.parent().filter(|above| *above != Path::new(""));
+        let above = above.unwrap_or(Path::new("."));
+        fs::create_dir_all(above)
+            .with_context(|| format!("cannot make folder {}", above.display()))?;
+        let mut builder = tempfile::Builder::new();
+        let temporary = builder.prefix(".unwind-qemu-").tempdir_in(above);
+        let temporary =
+            temporary.with_context(|| format!("cannot make a folder in {}", above.display()))?;
+        let written = temporary.path().join(name);
+        self.write(&written, checkout)?;
+        fs::rename(&written, folder).with_context(|| format!("cannot make folder {shown}"))
+    }
+
     /// Writes the kernel to a folder. Its `Cargo.toml` names the published crates, or those of a checkout.
     ///
     /// # Errors
