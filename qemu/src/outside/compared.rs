@@ -1,5 +1,6 @@
 //! Whether an image is what a machine has in its memory: all of its code is compared, not only where a CPU is, and its build id.
 
+use object::{File, Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 use unwind::Range;
 use unwind::sframe::Damage;
 
@@ -35,6 +36,29 @@ pub(super) enum InMemory {
 
 /// Bytes of an image, and their address.
 pub(super) type Part = (Vec<u8>, u64);
+
+/// Returns the range between the symbols that `kernel/postmortem` uses for the code.
+pub(super) fn declared_code(file: &File<'_>) -> Option<Range> {
+    let address = |name| {
+        let symbol = file.symbols().find(|one| one.name() == Ok(name));
+        symbol.map(|symbol| symbol.address())
+    };
+    let (start, end) = (address("__text_start")?, address("__text_end")?);
+    (start < end).then(|| Range::new(start, end))
+}
+
+/// The bytes of an image's build id, and their address, if they are loaded.
+pub(super) fn loaded_build_id(file: &File<'_>) -> Option<Part> {
+    let id = file.build_id().ok()??;
+    let section = file.section_by_name(".note.gnu.build-id")?;
+    let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+        return None;
+    };
+    let bytes = section.data().ok()?;
+    let at = bytes.len().checked_sub(id.len())?;
+    let is_loaded = sh_flags.contains(elf::SHF_ALLOC) && bytes[at..] == *id;
+    is_loaded.then(|| (id.to_vec(), section.address().wrapping_add(at as u64)))
+}
 
 /// Compares an image's code and build id with memory as this CPU sees it. `verify` compares code with the checksums in the image's tables, if
 /// it has any, and returns whether there are some. `declared` is the range of code that the kernel's own reports compare. Without it, they

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use linker::symbols::Symbols;
-use object::{File, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, elf};
+use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::Damage;
 use unwind::{Code, CodeReader, FunctionAt, Range, RegisterSet, SavedRegister, Unwinder};
 
-use super::compared::{InMemory, bytes, in_memory, is_build};
+use super::compared::{InMemory, bytes, declared_code, in_memory, is_build, loaded_build_id};
 use super::data::Data;
 use super::memory::Memory;
 use super::tables::{Rows, Tables};
@@ -304,29 +304,6 @@ impl Image {
         let mut stacks = self.stacks.iter();
         stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)
     }
-}
-
-/// Returns the range between the symbols that `kernel/postmortem` uses for the code.
-fn declared_code(file: &File<'_>) -> Option<Range> {
-    let address = |name| {
-        let symbol = file.symbols().find(|one| one.name() == Ok(name));
-        symbol.map(|symbol| symbol.address())
-    };
-    let (start, end) = (address("__text_start")?, address("__text_end")?);
-    (start < end).then(|| Range::new(start, end))
-}
-
-/// The bytes of an image's build id, and their address, if they are loaded.
-fn loaded_build_id(file: &File<'_>) -> Option<(Vec<u8>, u64)> {
-    let id = file.build_id().ok()??;
-    let section = file.section_by_name(".note.gnu.build-id")?;
-    let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
-        return None;
-    };
-    let bytes = section.data().ok()?;
-    let at = bytes.len().checked_sub(id.len())?;
-    let is_loaded = sh_flags.contains(elf::SHF_ALLOC) && bytes[at..] == *id;
-    is_loaded.then(|| (id.to_vec(), section.address().wrapping_add(at as u64)))
 }
 
 /// Bytes of code that are compared on each side of a frame's program counter.
