@@ -61,7 +61,8 @@ pub(crate) fn check_and_derive(
     row_checker::check::check_and_derive(&program, decoder(image)?)
 }
 
-fn decoder(image: &Image<'_>) -> Option<&'static dyn Decoder> {
+/// The instructions of an image's architecture. `None`: the checker does not know it.
+pub(crate) fn decoder(image: &Image<'_>) -> Option<&'static dyn Decoder> {
     match image.architecture.machine {
         Architecture::X86_64 => Some(&X86),
         Architecture::Aarch64 if !image.architecture.is_big_endian() => Some(&AArch64),
@@ -144,6 +145,15 @@ fn program<'data>(
         },
         is_hosted,
         is_relocatable,
+    }
+}
+
+/// Returns a program that contains the code of an image and nothing else.
+pub(crate) fn code<'data>(image: &Image<'data>) -> Program<'data> {
+    Program {
+        sections: sections(&image.file),
+        modes: modes(&image.file),
+        ..Program::default()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::derived::derive;
 use crate::function::{Function, says_the_same};
 use crate::image::Image;
 use crate::links::InterruptedLinks;
+use crate::stack_pointers::LoadedStackPointers;
 use crate::symbols::Symbols;
 use crate::unproven::{Unproven, places};
 
@@ -20,6 +21,8 @@ pub struct Settled {
     pub unproven: Unproven,
     /// Where trap code has the interrupted link register.
     pub links: InterruptedLinks,
+    /// The stack pointers of code without a caller.
+    pub stack_pointers: LoadedStackPointers,
 }
 
 /// Checks the rows of an image, replaces rows that are not accepted where others follow, and returns the unproven ranges. `described` contains
@@ -46,6 +49,7 @@ pub fn settle(
     Some(Settled {
         unproven: Unproven::of(functions, &verdicts),
         links: InterruptedLinks::of(functions, &verdicts),
+        stack_pointers: LoadedStackPointers::of(functions, &verdicts),
     })
 }
 

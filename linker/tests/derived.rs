@@ -6,20 +6,22 @@
 //! pop %rbx  | sp+16
 //! ```
 //!
-//! `(sp+24)` is the word at `sp+24`, in trap code, where `x30 at sp+16` is the place of the interrupted link register (AArch64); `-` means that no row
+//! `none, stack at sp` means that no caller exists, and that the stack is empty if the stack pointer is the address of the symbol `stack`; `none, stack-8
+//! at sp`, if it is 8 bytes below. `(sp+24)` is the word at `sp+24`, in trap code, where `x30 at sp+16` is the place of the interrupted link register (AArch64); `-` means that no row
 //! is found.
 
 mod borders;
 mod compiled;
 mod handlers;
 mod labels;
+mod stacks;
 mod values;
 mod vectors;
 
 use std::fs;
 
 use linker::image::Image;
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use unwind::map::Map;
 use unwind::sframe::{Base, Rule, Tables};
 use unwind::{Found, Proof, RowSource, Rules};
@@ -108,13 +110,16 @@ fn failures(name: &str, target: &str, program: &str) -> Vec<String> {
     let tables = section(".sframe").map(|section| Tables::new(section.data, section.address));
     let places = image.file.section_by_name(".stated").unwrap();
     let (places, _) = places.data().unwrap().as_chunks();
+    let mut symbols = image.file.symbols();
+    let stack = symbols.find(|symbol| symbol.name() == Ok("stack"));
+    let stack = stack.map_or(0, |symbol| symbol.address());
     let mut failures = Vec::new();
     for ((instruction, frame), place) in stated.into_iter().zip(places) {
         let address = image.file.entry() + u64::from(u32::from_le_bytes(*place));
-        let of_map = row(&map, address);
-        let of_tables = tables
-            .as_ref()
-            .map_or(of_map.clone(), |tables| row(tables, address));
+        let of_map = row(&map, address) + &stack_pointer(&map, address, stack);
+        let of_tables = tables.as_ref().map_or(of_map.clone(), |tables| {
+            row(tables, address) + &stack_pointer(tables, address, stack)
+        });
         let link = tables.as_ref().and_then(|tables| link(tables, address));
         let of_tables = of_tables + &link.unwrap_or_default();
         // A map does not contain the link register, nor rows that are proven if the processor entered the function.
@@ -147,6 +152,17 @@ fn row(rows: &impl RowSource, address: u64) -> String {
     };
     let trap = if found.is_trap { " trap" } else { "" };
     format!("{}{trap}{proof}", frame_address(&found.rules))
+}
+
+/// Returns the stack pointer of code without a caller, by the address of the symbol `stack`.
+fn stack_pointer(rows: &impl RowSource, address: u64, stack: u64) -> String {
+    let Some(stack_pointer) = rows.stack_pointer(address) else {
+        return String::new();
+    };
+    match stack_pointer.wrapping_sub(stack).cast_signed() {
+        0 => ", stack at sp".to_owned(),
+        distance => format!(", stack{distance:+} at sp"),
+    }
 }
 
 /// Returns where trap code has the interrupted link register.

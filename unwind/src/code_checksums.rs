@@ -2,6 +2,7 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
+use crate::list;
 use crate::memory::Range;
 
 /// Last four bytes of the list: `SFCD`.
@@ -14,7 +15,7 @@ pub(crate) type CodeChecksums<'a> = &'a [[u8; CODE_CHECKSUM_SIZE]];
 
 /// Returns the list at the end of these bytes, and the bytes before it; an empty list if there is none.
 pub(crate) fn at_end(bytes: &[u8], order: ByteOrder) -> (CodeChecksums<'_>, &[u8]) {
-    split(bytes, order).unwrap_or((&[], bytes))
+    list::at_end(bytes, order, CODE_MAGIC).unwrap_or((&[], bytes))
 }
 
 /// Iterator over the ranges of code whose checksums the tables contain.
@@ -45,18 +46,6 @@ impl Iterator for CheckedCode<'_> {
         let start = self.table.wrapping_add(entry.u64(0)?);
         Some(Range::new(start, start.checked_add(entry.u32(8)?.into())?))
     }
-}
-
-fn split(bytes: &[u8], order: ByteOrder) -> Option<(CodeChecksums<'_>, &[u8])> {
-    let (before, magic) = bytes.split_last_chunk::<4>()?;
-    let (before, count) = before.split_last_chunk::<4>()?;
-    if order.number(magic) != CODE_MAGIC {
-        return None;
-    }
-    let count = usize::try_from(order.number(count)).ok()?;
-    let size = count.checked_mul(CODE_CHECKSUM_SIZE)?;
-    let (before, list) = before.split_at_checked(before.len().checked_sub(size)?)?;
-    Some((list.as_chunks().0, before))
 }
 
 /// Compares the code in memory with the list of the table at address `table`. Returns whether the code was compared: at least one range is

@@ -203,6 +203,10 @@ impl RowSource for Rows<'_> {
         self.at(pc).interrupted_link(pc)
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        self.at(pc).stack_pointer(pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.at(pc).covers(pc)
     }

@@ -78,6 +78,10 @@ impl Architecture for AArch64 {
         named::named(program, instructions)
     }
 
+    fn constant(&self, program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64> {
+        named::constant(program, register, before)
+    }
+
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
         tables::indirect_jump(program, at, before)
     }

@@ -108,7 +108,7 @@ pub fn is_set_by(register: Register, flow: Flow, effects: &[Effect]) -> bool {
 }
 
 /// An architecture.
-pub trait Architecture: Sync {
+pub trait Architecture: std::fmt::Debug + Sync {
     /// Its calling convention.
     fn convention(&self) -> &'static Convention;
 
@@ -125,4 +125,14 @@ pub trait Architecture: Sync {
 
     /// How the indirect jump at an address finds its target. `before` has the instructions before it, in the same block: the nearest first.
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump;
+
+    /// The constant that a register contains after these instructions of one block: the nearest first. `None`: it is not a constant, or these
+    /// instructions do not show it.
+    fn constant(&self, program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64>;
+
+    /// The constant that the code at an address loads into the stack pointer before its first branch. A boot loader enters the code in a mode
+    /// whose instructions are others: see [`Program::other_mode`].
+    fn loaded_in_other_mode(&self, _: &Program<'_>, _: u64) -> Option<u64> {
+        None
+    }
 }

@@ -3,7 +3,7 @@
 use unwind::sframe::{Base, Row, Rule};
 
 use crate::architecture::{Architecture, Convention};
-use crate::claims::Claims;
+use crate::claims::{Claims, LoadedStackPointer};
 use crate::derive::{Derived, derive, is_called};
 use crate::graph::Constant;
 use crate::instruction::Flow;
@@ -25,6 +25,8 @@ pub struct Verdict {
     pub is_padding: bool,
     /// In trap code: where the interrupted link register is. Counted from the stack pointer, or the register itself.
     pub interrupted_link: Option<Rule>,
+    /// In code without a caller: the stack pointer before the instruction, if the code has loaded a constant into it.
+    pub stack_pointer: Option<LoadedStackPointer>,
 }
 
 /// Why something does not follow.
@@ -44,7 +46,10 @@ impl std::fmt::Display for Reason {
 
 /// Judges every instruction that has a row: ascending. `None`: no claims were found that hold.
 #[must_use]
-pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<Vec<Verdict>> {
+pub fn check<'a>(
+    program: &'a Program<'a>,
+    architecture: &'a dyn Architecture,
+) -> Option<Vec<Verdict>> {
     let claims = Claims::find(program, architecture)?;
     pass(&claims, |_, _, _| {})
 }
@@ -52,9 +57,9 @@ pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<V
 /// Does the same as [`check`]. Also returns the rows that follow from the states of the same pass, for instructions whose row is unproven or
 /// missing: ascending. Code without a row that only a symbol marks, and that nothing calls, gets no row.
 #[must_use]
-pub fn check_and_derive(
-    program: &Program<'_>,
-    architecture: &dyn Architecture,
+pub fn check_and_derive<'a>(
+    program: &'a Program<'a>,
+    architecture: &'a dyn Architecture,
 ) -> Option<(Vec<Verdict>, Vec<Derived>)> {
     let claims = Claims::find(program, architecture)?;
     let mut derived: Vec<(u32, Derived)> = Vec::new();
@@ -151,6 +156,7 @@ fn pass(
                 unproven: vec![(row::Part::Entry, reason)],
                 is_padding: node.is_padding || node.constant != Constant::No,
                 interrupted_link: None,
+                stack_pointer: None,
             }
         };
         match verdict {
@@ -216,6 +222,7 @@ fn verdict(claims: &Claims<'_>, number: u32, state: &State, is_assumed: bool) ->
         unproven: reasons,
         is_padding: false,
         interrupted_link: interrupted_link(claims.convention, node.flow, state),
+        stack_pointer: claims.loaded_stack_pointer(state),
     })
 }
 

@@ -4,6 +4,7 @@
 //! the others brings.
 
 mod assumed;
+mod begins;
 mod breaks;
 mod called;
 mod constants;
@@ -27,6 +28,7 @@ use crate::program::Program;
 use crate::state::State;
 use crate::tables::Jumps;
 
+pub use begins::LoadedStackPointer;
 pub use breaks::ALL;
 
 /// For each head of a block: the state there. `None`: no way leads there.
@@ -39,6 +41,7 @@ const MAX_ROUNDS: usize = 12;
 #[derive(Debug)]
 pub struct Claims<'a> {
     pub(crate) program: &'a Program<'a>,
+    architecture: &'a dyn Architecture,
     pub(crate) convention: &'static Convention,
     /// The code.
     pub graph: Graph,
@@ -92,7 +95,7 @@ pub struct Claims<'a> {
 impl<'a> Claims<'a> {
     /// Searches for claims that hold. `None`: it has not found any within its bounds.
     #[must_use]
-    pub fn find(program: &'a Program<'a>, architecture: &dyn Architecture) -> Option<Self> {
+    pub fn find(program: &'a Program<'a>, architecture: &'a dyn Architecture) -> Option<Self> {
         let mut graph = Graph::of(program, architecture);
         graph.find_ends(program);
         graph.add_landing_pads(program);
@@ -105,6 +108,7 @@ impl<'a> Claims<'a> {
         let is_hosted = program.is_hosted && !graph.nodes.iter().any(is_trap_return);
         let mut claims = Self {
             program,
+            architecture,
             convention: architecture.convention(),
             graph,
             extents,

@@ -30,11 +30,26 @@ impl Kind {
     }
 }
 
+/// Where the CFA of code without a caller is, which its stack pointer is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackBegin {
+    /// Not known.
+    Unknown,
+    /// There is no CFA yet: no instruction has been executed.
+    Entry,
+    /// At the stack pointer with which the code was entered.
+    Entered,
+    /// At the value that the instruction with this number has loaded into the stack pointer.
+    Loaded(u32),
+}
+
 /// What is known before an instruction.
 #[derive(Clone, Debug)]
 pub struct State {
     /// How the code was entered.
     pub kind: Kind,
+    /// Where the stack begins, in code without a caller.
+    pub begin: StackBegin,
     /// The registers.
     pub registers: [Value; REGISTERS],
     /// Words of the stack: the offset of each from the CFA, ascending.
@@ -49,9 +64,19 @@ impl State {
     pub fn unknown(kind: Kind, cause: Cause) -> Self {
         Self {
             kind,
+            begin: StackBegin::Unknown,
             registers: [Value::Unknown(cause); REGISTERS],
             slots: Vec::new(),
             compared: None,
+        }
+    }
+
+    /// That at the first instruction of code without a caller, for this cause.
+    #[must_use]
+    pub fn outermost(cause: Cause) -> Self {
+        Self {
+            begin: StackBegin::Entry,
+            ..Self::unknown(Kind::Outermost, cause)
         }
     }
 

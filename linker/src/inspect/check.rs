@@ -90,12 +90,14 @@ pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<C
                 map::fill_gaps(&mut own, &functions);
             }
             let links = subject.links(Some(&own));
+            let stack_pointers = subject.stack_pointers(Some(&own));
             Proven::of(
                 &image,
                 &rows,
                 &own,
                 listed.as_ref(),
                 &links,
+                &stack_pointers,
                 functions.clone(),
             )
         }

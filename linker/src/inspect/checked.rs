@@ -11,6 +11,7 @@ use crate::checked;
 use crate::function::Function;
 use crate::image::Image;
 use crate::links::InterruptedLinks;
+use crate::stack_pointers::{LoadedStackPointers, StackPointers};
 use crate::symbols::{Names, Symbols};
 use crate::unproven::Unproven;
 
@@ -32,6 +33,8 @@ pub struct Accepted {
     pub wrong_entry: Option<u64>,
     /// The first address of trap code for which the tables contain a place of the link register that does not follow from the code.
     pub wrong_link: Option<u64>,
+    /// The first address of code without a caller for which the tables contain a stack pointer that does not follow from the code.
+    pub wrong_stack_pointer: Option<u64>,
     /// The code whose rows are not accepted.
     pub rest: Unproven,
     /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
@@ -48,14 +51,17 @@ impl Accepted {
         own: &[Function],
         listed: Option<&Unproven>,
         links: &InterruptedLinks,
+        stack_pointers: &StackPointers,
     ) -> Option<Self> {
         let verdicts = checked::check(image, described, own)?;
         let rest = Unproven::of(own, &verdicts);
+        let loaded = LoadedStackPointers::of(own, &verdicts).values(image);
         let mut accepted = Self {
             listed: listed.map(Unproven::bytes),
             unlisted: listed.and_then(|listed| rest.beyond(listed)),
             wrong_entry: listed.and_then(|listed| listed.wrongly_entered(&rest)),
             wrong_link: links.beyond(&InterruptedLinks::of(own, &verdicts)),
+            wrong_stack_pointer: stack_pointers.beyond(&loaded.unwrap_or_default()),
             rest,
             ..Self::default()
         };
@@ -114,6 +120,12 @@ impl Accepted {
             writeln!(
                 out,
                 "error: the tables contain a place of the link register at {at:#x} that does not follow from the code; link the image again"
+            )?;
+        }
+        if let Some(at) = self.wrong_stack_pointer {
+            writeln!(
+                out,
+                "error: the tables contain a stack pointer for the code at {at:#x} that the code does not load; link the image again"
             )?;
         }
         let mut reasons: Vec<_> = self.unproven.iter().collect();

@@ -88,6 +88,14 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
             range.start
         )?;
     }
+    for (range, value) in subject.stack_pointers(own.as_ref()).ranges() {
+        let size = range.end.wrapping_sub(range.start);
+        writeln!(
+            out,
+            "    stack pointer: pc = {:#x}, size = {size} bytes, {value:#x}",
+            range.start
+        )?;
+    }
     writeln!(out)
 }
 

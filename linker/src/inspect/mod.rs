@@ -34,6 +34,7 @@ pub use strict::Strict;
 use crate::cfi::Frames;
 use crate::image::{self, Section};
 use crate::links::InterruptedLinks;
+use crate::stack_pointers::StackPointers;
 use crate::symbols::{Names, Symbols, printable};
 use crate::unproven::Unproven;
 use crate::{architecture, map as rule_map, relocatable, sframe, symbols};
@@ -161,6 +162,18 @@ impl<'data> Subject<'data> {
         own.map_or_else(InterruptedLinks::default, |own| {
             InterruptedLinks::listed(&self.tables, &own.functions, self.size)
         })
+    }
+
+    /// Returns the stack pointers of code without a caller, by the tables, whose functions are `own`.
+    #[must_use]
+    pub fn stack_pointers(&self, own: Option<&Frames>) -> StackPointers {
+        let Some(own) = own else {
+            return StackPointers::default();
+        };
+        match self.only_map() {
+            Some(map) => StackPointers::listed(map, &own.functions, self.size),
+            None => StackPointers::listed(&self.tables, &own.functions, self.size),
+        }
     }
 
     /// The rule map, if it is all that has rows.

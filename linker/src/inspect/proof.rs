@@ -12,6 +12,7 @@ use crate::prove::contradiction::Contradiction;
 use crate::prove::tally::{Functions, Tally};
 use crate::prove::{Made, Proof, Rows};
 use crate::sframe::rule;
+use crate::stack_pointers::StackPointers;
 use crate::symbols::{Names, Symbols};
 use crate::unproven::Unproven;
 
@@ -48,7 +49,7 @@ pub struct Proven {
 
 impl Proven {
     /// Judges the rows that a link would make, and those that the image has, which are `own`. `None`: its instructions cannot be followed.
-    /// `listed` is the list of unproven ranges in its tables, `links` that of interrupted link registers.
+    /// `listed` is the list of unproven ranges in its tables, `links` that of interrupted link registers, `stack_pointers` that of stack pointers.
     #[must_use]
     pub fn of(
         image: &Image<'_>,
@@ -56,6 +57,7 @@ impl Proven {
         own: &Frames,
         listed: Option<&Unproven>,
         links: &InterruptedLinks,
+        stack_pointers: &StackPointers,
         symbols: Symbols,
     ) -> Option<Self> {
         let proof = rows.proof.as_ref()?;
@@ -64,7 +66,14 @@ impl Proven {
         // Every row of a handler is wrong, for one reason.
         mended.retain(|one| !handlers.iter().any(|handler| handler.contains(one.start)));
         let judged = Proof::of(image, own, &symbols)?;
-        let accepted = Accepted::of(image, &rows.described, &own.functions, listed, links);
+        let accepted = Accepted::of(
+            image,
+            &rows.described,
+            &own.functions,
+            listed,
+            links,
+            stack_pointers,
+        );
         // The search may guess. It does not refute a row that the checker accepts.
         let is_accepted = |one: &Contradiction| {
             let rest = accepted.as_ref().map(|accepted| &accepted.rest);
@@ -89,7 +98,10 @@ impl Proven {
     pub fn is_ok(&self) -> bool {
         let accepted = self.accepted.as_ref();
         let is_ok = |one: &Accepted| {
-            one.unlisted.is_none() && one.wrong_entry.is_none() && one.wrong_link.is_none()
+            one.unlisted.is_none()
+                && one.wrong_entry.is_none()
+                && one.wrong_link.is_none()
+                && one.wrong_stack_pointer.is_none()
         };
         self.wrong.is_empty() && accepted.is_none_or(is_ok)
     }

@@ -119,6 +119,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
                 count * format::UNPROVEN_SIZE
                     + format::PROOF_SIZE
                     + section.interrupted_links_size()
+                    + section.stack_pointers_size()
             });
             code += section.code_checksums_size();
         }

@@ -10,6 +10,7 @@ use crate::image::{Image, build_id};
 use crate::links::InterruptedLinks;
 use crate::parallel::both;
 use crate::sframe::compare;
+use crate::stack_pointers::StackPointers;
 use crate::symbols::{self, Coverage};
 use crate::unproven::Unproven;
 
@@ -53,7 +54,24 @@ impl Tables {
                 "the written .sframe contains a wrong place for the link register at {at:#x}; please report this"
             );
         }
+        self.check_stack_pointers(image, ".sframe", &tables)?;
         self.check_map(image, Some(&tables))
+    }
+
+    fn check_stack_pointers(
+        &self,
+        image: &Image<'_>,
+        section: &str,
+        tables: &impl RowSource,
+    ) -> Result<()> {
+        let right = self.stack_pointers.values(image)?;
+        let listed = StackPointers::listed(tables, &self.frames.functions, u64::MAX);
+        match listed.beyond(&right).or(right.beyond(&listed)) {
+            None => Ok(()),
+            Some(at) => bail!(
+                "the written {section} contains a wrong stack pointer for the code at {at:#x}; please report this"
+            ),
+        }
     }
 
     fn check_proof(&self, section: &str, tables: &impl RowSource, has_entered: bool) -> Result<()> {
@@ -78,6 +96,7 @@ impl Tables {
         map.verify()
             .context("the rule map that was written; please report this")?;
         self.check_proof(".unwind_map", &map, false)?;
+        self.check_stack_pointers(image, ".unwind_map", &map)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {

@@ -18,8 +18,9 @@ use crate::parallel::both;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
-use crate::settled::settle;
+use crate::settled::{Settled, settle};
 use crate::sframe::Table;
+use crate::stack_pointers::LoadedStackPointers;
 use crate::symbols::{Blob, Code, Level, Names, Symbols};
 use crate::unproven::Unproven;
 
@@ -50,6 +51,7 @@ pub struct Tables {
     pub unproven: Option<Unproven>,
     /// Where trap code has the interrupted link register.
     pub(super) links: InterruptedLinks,
+    pub(super) stack_pointers: LoadedStackPointers,
     /// The checksums of the code of the first link.
     pub code_checksums: CodeChecksums,
     /// What `.symbols` is made from.
@@ -100,23 +102,22 @@ impl Tables {
                 ),
                 false => None,
             };
-            let (unproven, links) = settled.map(|one| (one.unproven, one.links)).unzip();
-            let links = links.unwrap_or_default();
-            let unproven = match (options.unproven, unproven) {
-                (OnUnproven::Drop, Some(unproven)) => {
-                    frames.functions = unproven.without(frames.functions);
-                    Some(Unproven::default())
-                }
-                (_, unproven) => unproven,
-            };
+            let mut settled = settled;
+            if let (OnUnproven::Drop, Some(settled)) = (options.unproven, &mut settled) {
+                let dropped = std::mem::take(&mut settled.unproven);
+                frames.functions = dropped.without(frames.functions);
+            }
             let has_abi = image.architecture.abi.is_some();
             let table =
                 has_abi.then(|| Table::of_version(version, image.architecture, &mut frames));
             let table = table.map(|table| {
-                let table = table.with_proof(unproven.clone(), links.clone());
+                let table = match settled.clone() {
+                    Some(settled) => table.with_proof(Some(settled.unproven), settled.links),
+                    None => table,
+                };
                 table.with_code(code_checksums.clone())
             });
-            Ok::<_, Error>(Some((frames, rows, table, (unproven, links))))
+            Ok::<_, Error>(Some((frames, rows, table, settled)))
         };
         let symbols = || {
             let symbols = functions.clone();
@@ -132,13 +133,27 @@ impl Tables {
         };
         let (symbols, sframe) = both(symbols, sframe);
         let (symbols, code, blob) = symbols?;
-        let (frames, rows, table, (unproven, links)) = sframe?.unwrap_or_default();
+        let (frames, rows, table, settled) = sframe?.unwrap_or_default();
+        let is_proven = settled.is_some();
+        let Settled {
+            unproven,
+            links,
+            stack_pointers,
+        } = settled.unwrap_or_default();
+        let unproven = is_proven.then_some(unproven);
+        let values = stack_pointers.values(image)?;
+        let table = table.map(|table| table.with_stack_pointers(values.clone()));
         // Where SFrame has no ABI, a map is all that there can be.
         let is_wanted = options.sframe.is_some();
         let only_map = is_wanted && image.architecture.abi.is_none();
         let map = (only_map || is_wanted && options.load == Load::Map)
             .then(|| Map::new(image.architecture, &frames.functions, unproven.as_ref()))
-            .map(|map| map.map(|map| map.with_code(code_checksums.clone())));
+            .map(|map| {
+                map.map(|map| {
+                    let map = map.with_stack_pointers(values);
+                    map.with_code(code_checksums.clone())
+                })
+            });
         let contradictions = contradictions(image, &rows);
         let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
         let covered = match is_wanted {
@@ -158,6 +173,7 @@ impl Tables {
             map,
             unproven,
             links,
+            stack_pointers,
             code_checksums,
             code,
             blob,

@@ -24,13 +24,17 @@ impl Tables {
     pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
         let mut patches = Vec::new();
         let code = self.code_checksums.again(image)?;
-        let table = self.table.clone();
-        let table = table.map(|table| table.with_code(code.clone()));
+        let stack_pointers = self.stack_pointers.values(image)?;
+        let table = self.table.clone().map(|table| {
+            let table = table.with_stack_pointers(stack_pointers.clone());
+            table.with_code(code.clone())
+        });
         let room = self.room();
         let size = room.sframe.unwrap_or_default();
         if let Some(map) = self.loaded_map().cloned() {
             let place = place::find(image, &place::SFRAME, size)?;
-            let mut bytes = map.with_code(code).to_bytes(place.address);
+            let map = map.with_stack_pointers(stack_pointers).with_code(code);
+            let mut bytes = map.to_bytes(place.address);
             // Readers ignore the padding: the header has the length.
             bytes.resize(size, 0);
             patches.push(Patch {

@@ -12,6 +12,7 @@ use crate::architecture::Architecture;
 use crate::code_checksums::CodeChecksums;
 use crate::function::Function;
 use crate::sframe::Out;
+use crate::stack_pointers::StackPointers;
 use crate::unproven::Unproven;
 
 /// A map before its address is known. Its size does not depend on the address, so that the linker can place it first.
@@ -31,6 +32,8 @@ pub struct Map {
     changes: Vec<[u8; 2]>,
     /// Whether the map contains a proof.
     is_proven: bool,
+    /// The stack pointers of code without a caller.
+    stack_pointers: StackPointers,
     code: CodeChecksums,
 }
 
@@ -81,6 +84,7 @@ impl Map {
             pages: Vec::new(),
             changes: Vec::with_capacity(changes.len()),
             is_proven: unproven.is_some(),
+            stack_pointers: StackPointers::default(),
             code: CodeChecksums::default(),
         };
         for rule in &map.rules {
@@ -163,8 +167,18 @@ impl Map {
             + self.pages.len() * (format::PAGE_SIZE + format::BLOCKS_SIZE)
             + self.changes.len() * format::CHANGE_SIZE
             + self.kept().len() * format::KEPT_SIZE
+            + self.stack_pointers.size()
             + self.code.size()
             + format::CHECKSUM_SIZE
+    }
+
+    /// Sets the stack pointers of code without a caller.
+    #[must_use]
+    pub fn with_stack_pointers(self, stack_pointers: StackPointers) -> Self {
+        Self {
+            stack_pointers,
+            ..self
+        }
     }
 
     /// Sets the checksums of the image's code.
@@ -213,6 +227,7 @@ impl Map {
         let flags = [
             (self.is_proven, format::PROVEN),
             (self.code.size() > 0, format::CODE_CHECKSUMS),
+            (self.stack_pointers.count() > 0, format::STACK_POINTERS),
         ];
         out.u32(
             flags
@@ -263,6 +278,7 @@ impl Map {
             out.bytes.extend_from_slice(&rule.kept);
             out.u8(0);
         }
+        out.stack_pointers(&self.stack_pointers, address);
         out.code_checksums(&self.code, address);
         let checksum = crc32fast::hash(&out.bytes);
         out.u32(checksum);

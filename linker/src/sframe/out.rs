@@ -3,6 +3,7 @@
 use unwind::sframe::format;
 
 use crate::code_checksums::CodeChecksums;
+use crate::stack_pointers::StackPointers;
 
 /// Bytes in the order of the section.
 pub(crate) struct Out {
@@ -43,6 +44,20 @@ impl Out {
         }
         self.size(code.ranges().len());
         self.u32(format::CODE_MAGIC);
+    }
+
+    /// Writes the stack pointers of code without a caller for a table at this address; nothing if there are none.
+    pub(crate) fn stack_pointers(&mut self, stack_pointers: &StackPointers, table: u64) {
+        if stack_pointers.count() == 0 {
+            return;
+        }
+        for (start, size, value) in stack_pointers.stored(table) {
+            self.u64(start);
+            self.u32(size);
+            self.u64(value.wrapping_sub(table));
+        }
+        self.size(stack_pointers.count());
+        self.u32(format::STACK_POINTER_MAGIC);
     }
 
     fn push<const N: usize>(&mut self, little: [u8; N], big: [u8; N]) {

@@ -12,7 +12,8 @@ use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::code_checksums::CodeChecksums;
 use crate::function::{Function, LeftOut};
-use crate::links::InterruptedLinks;
+use crate::links::{InterruptedLinks, stored_place};
+use crate::stack_pointers::StackPointers;
 use crate::unproven::Unproven;
 
 /// A section before its address is known. Its size does not depend on the address, so that the linker can place it first.
@@ -28,6 +29,8 @@ pub struct Table {
     unproven: Option<Unproven>,
     /// Where trap code has the interrupted link register. Not written in a table without a proof.
     links: InterruptedLinks,
+    /// The stack pointers of code without a caller. Not written in a table without a proof.
+    stack_pointers: StackPointers,
     code: CodeChecksums,
 }
 
@@ -65,6 +68,7 @@ impl Table {
             row_count: 0,
             unproven: None,
             links: InterruptedLinks::default(),
+            stack_pointers: StackPointers::default(),
             code: CodeChecksums::default(),
         };
         let mut known = FxHashMap::default();
@@ -95,6 +99,15 @@ impl Table {
         Self {
             unproven,
             links,
+            ..self
+        }
+    }
+
+    /// Sets the stack pointers of code without a caller.
+    #[must_use]
+    pub fn with_stack_pointers(self, stack_pointers: StackPointers) -> Self {
+        Self {
+            stack_pointers,
             ..self
         }
     }
@@ -182,18 +195,22 @@ impl Table {
                 0 => 0,
                 count => count * format::LINK_SIZE + format::LINKS_SIZE,
             };
-            links + list.stored(0).len() * format::UNPROVEN_SIZE + format::PROOF_SIZE
+            self.stack_pointers.size()
+                + links
+                + list.stored(0).len() * format::UNPROVEN_SIZE
+                + format::PROOF_SIZE
         });
         list + self.code.size() + format::LINKED_SIZE + format::CHECKSUM_SIZE
     }
 
     fn write_proof(&self, out: &mut Out, address: u64) {
         let Some(list) = &self.unproven else { return };
+        out.stack_pointers(&self.stack_pointers, address);
         if self.links.count() > 0 {
             for (start, size, place) in self.links.stored(address) {
                 out.u64(start);
                 out.u32(size);
-                out.u32(place);
+                out.u32(stored_place(place));
             }
             out.size(self.links.count());
             out.u32(format::LINK_MAGIC);

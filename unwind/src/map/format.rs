@@ -58,6 +58,10 @@ pub const PROVEN: u32 = 1;
 ///
 /// [`CODE_MAGIC`]: crate::sframe::format::CODE_MAGIC
 pub const CODE_CHECKSUMS: u32 = 2;
+/// Bit of the header's flags: before its code checksums the map contains the list of stack pointers, as [`STACK_POINTER_MAGIC`] describes it.
+///
+/// [`STACK_POINTER_MAGIC`]: crate::sframe::format::STACK_POINTER_MAGIC
+pub const STACK_POINTERS: u32 = 4;
 /// Shifts of the codes for the canonical frame address, the return address and the frame pointer, which have four bits each.
 pub const SHIFTS: [u32; 3] = [4, 8, 12];
 /// The three codes of a row that says that there is no caller.

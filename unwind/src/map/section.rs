@@ -11,6 +11,7 @@ use crate::readers::{self, Reader as _};
 use crate::registers::Machine;
 use crate::row::Kept;
 use crate::sframe::{Abi, Damage, Verified};
+use crate::stack_pointers::{self, StackPointers};
 
 /// A rule map, borrowed. Parsing checks the header and that all parts lie inside; after that every look-up is total, whatever the
 /// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
@@ -43,6 +44,7 @@ pub struct Map<'a> {
     /// The proof of all rules that are not marked as unproven.
     pub(super) proof: Proof,
     has_code_checksums: bool,
+    has_stack_pointers: bool,
     pub(crate) damage: Option<Damage>,
     _reader: readers::Map,
 }
@@ -103,9 +105,14 @@ impl<'a> Map<'a> {
         let (_, parts) = part::<{ format::KEPT_SIZE }>(parts, described).ok_or(bad)?;
         let flags = number(36)?;
         let has_code_checksums = flags & format::CODE_CHECKSUMS != 0;
+        let has_stack_pointers = flags & format::STACK_POINTERS != 0;
         let (rest, _) = (parts.split_last_chunk::<{ format::CHECKSUM_SIZE }>()).ok_or(bad)?;
         let rest = match has_code_checksums {
             true => code_checksums::at_end(rest, order).1,
+            false => rest,
+        };
+        let rest = match has_stack_pointers {
+            true => stack_pointers::at_end(rest, order).1,
             false => rest,
         };
         if !rest.is_empty() {
@@ -140,6 +147,7 @@ impl<'a> Map<'a> {
                 _ => Proof::Proven,
             },
             has_code_checksums,
+            has_stack_pointers,
             damage: None,
             _reader: reader,
         })
@@ -168,7 +176,7 @@ impl<'a> Map<'a> {
     /// Does the same as [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         let verified = self.verify()?;
-        let (list, _) = self.behind_kept();
+        let (list, _) = self.behind_stack_pointers();
         let same = compare(list, self.order, self.address, code, address);
         Ok(Verified {
             code: same.map_err(|start| Damage::Code { start })?,
@@ -178,11 +186,26 @@ impl<'a> Map<'a> {
 
     /// Returns the ranges of code whose checksums the map contains.
     pub(crate) fn checked_code(&self) -> CheckedCode<'a> {
-        CheckedCode::new(self.behind_kept().0, self.order, self.address)
+        CheckedCode::new(self.behind_stack_pointers().0, self.order, self.address)
+    }
+
+    /// Does the same as [`Section::stack_pointer`](crate::sframe::Section::stack_pointer).
+    #[must_use]
+    pub fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        stack_pointers::find(self.behind_kept().0, self.order, self.address, pc)
+    }
+
+    /// Returns the stack pointers of code without a caller, and the bytes before them.
+    fn behind_kept(&self) -> (StackPointers<'a>, &'a [u8]) {
+        let (_, before) = self.behind_stack_pointers();
+        match self.has_stack_pointers {
+            true => stack_pointers::at_end(before, self.order),
+            false => (&[], before),
+        }
     }
 
     /// Returns the checksums of the code, and the bytes before them.
-    fn behind_kept(&self) -> (CodeChecksums<'a>, &'a [u8]) {
+    fn behind_stack_pointers(&self) -> (CodeChecksums<'a>, &'a [u8]) {
         let (before, _) = (self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>())
             .unwrap_or((self.data, &[0; format::CHECKSUM_SIZE]));
         match self.has_code_checksums {

@@ -4,7 +4,7 @@
 
 use bitflags::bitflags;
 
-use crate::code_checksums;
+use crate::{code_checksums, stack_pointers};
 
 /// First two bytes of every section, in the section's own byte order (specification: `sfp_magic`).
 pub const MAGIC: u16 = 0xdee2;
@@ -66,6 +66,19 @@ pub const LINK_IN_REGISTER: u32 = u32::MAX;
 pub const LINK_SIZE: usize = 16;
 /// Size of the list of interrupted link registers without the ranges, in bytes.
 pub const LINKS_SIZE: usize = 8;
+/// Last four bytes of the list of stack pointers: `SFSP`.
+///
+/// The list is an extension of this project, for stacks that no kernel declares: in code without a caller that has loaded a constant into the stack
+/// pointer, the stack is empty if the stack pointer has the value that the list contains. The list precedes the list of interrupted link registers
+/// ([`LINK_MAGIC`]). It contains ranges of code in ascending order of their address, [`STACK_POINTER_SIZE`] bytes each: 8 bytes for the start
+/// relative to the table's first byte, modulo 2^64, 4 bytes for the size in bytes, and 8 bytes for the stack pointer before each instruction of
+/// the range, relative to the table's first byte, modulo 2^64; then the number of ranges (4 bytes), then this magic. All fields have the byte
+/// order of the machine.
+pub const STACK_POINTER_MAGIC: u32 = stack_pointers::STACK_POINTER_MAGIC;
+/// Size of one range in the list of stack pointers, in bytes.
+pub const STACK_POINTER_SIZE: usize = stack_pointers::STACK_POINTER_SIZE;
+/// Size of the list of stack pointers without the ranges, in bytes.
+pub const STACK_POINTERS_SIZE: usize = 8;
 /// Last four bytes of the list of code checksums: `SFCD`.
 ///
 /// The list is an extension of this project. It precedes the linked address ([`LINKED_MAGIC`]), behind the list of unproven ranges. It contains

@@ -8,6 +8,7 @@ use crate::sframe::abi::Abi;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::tail::{self, Unproven};
+use crate::stack_pointers;
 
 /// What the start of a function is relative to. The header's flags tell, except in files that GNU ld up to 2.44
 /// made with `-r`.
@@ -222,6 +223,24 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn interrupted_links_size(&self) -> usize {
         tail::links_size(self.data)
+    }
+
+    /// Returns the stack pointer of code without a caller at the address `pc`, if the code has loaded a constant into it: the stack begins there,
+    /// less what the code has pushed. `None` if the section does not list that. See [`format::STACK_POINTER_MAGIC`].
+    #[must_use]
+    pub fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        let list = tail::stack_pointers(self.data);
+        stack_pointers::find(list, self.functions.order, self.address, pc)
+    }
+
+    /// Returns the size of the list of stack pointers in bytes; 0 if the section contains none. See [`format::STACK_POINTER_MAGIC`].
+    #[must_use]
+    pub fn stack_pointers_size(&self) -> usize {
+        match tail::stack_pointers(self.data).len() {
+            0 => 0,
+            count => (count.saturating_mul(format::STACK_POINTER_SIZE))
+                .saturating_add(format::STACK_POINTERS_SIZE),
+        }
     }
 
     /// Returns the size of the list of code checksums in bytes; 0 if the section contains none. See [`format::CODE_MAGIC`].

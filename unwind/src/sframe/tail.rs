@@ -1,12 +1,14 @@
-//! The trailer that `linker` writes after the rows of a little-endian table: the list of interrupted link registers, the list of unproven
+//! The trailer that `linker` writes after the rows of a little-endian table: the list of stack pointers, the list of interrupted link registers, the list of unproven
 //! ranges, the checksums of the code, the linked address, and the checksum of the table. Other readers never look there. [`format`] defines the fields.
 
 use crate::bytes::ByteOrder;
 use crate::code_checksums::{self, CodeChecksums};
+use crate::list;
 use crate::lookup::Proof;
 use crate::row::{Base, Rule};
 use crate::sframe::format;
 use crate::sframe::search::last_at_most;
+use crate::stack_pointers::{self, StackPointers};
 
 /// Ranges of code whose rows are unproven, in ascending order.
 pub(super) type Unproven<'a> = &'a [[u8; format::UNPROVEN_SIZE]];
@@ -40,26 +42,25 @@ pub(super) fn unproven(table: &[u8]) -> Option<Unproven<'_>> {
 fn proof_list(table: &[u8]) -> Option<(Unproven<'_>, &[u8])> {
     let (_, before) = linked(table)?;
     let (_, before) = behind_proof(before);
-    list_at_end(before, format::PROOF_MAGIC)
-}
-
-/// Returns the ranges of a list of `SIZE` bytes each that ends with its number and a magic, and the bytes before the list.
-fn list_at_end<const SIZE: usize>(bytes: &[u8], magic: u32) -> Option<(&[[u8; SIZE]], &[u8])> {
-    let (before, found) = bytes.split_last_chunk()?;
-    let (before, count) = before.split_last_chunk()?;
-    if u32::from_le_bytes(*found) != magic {
-        return None;
-    }
-    let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
-    let size = count.checked_mul(SIZE)?;
-    let (before, ranges) = before.split_at_checked(before.len().checked_sub(size)?)?;
-    Some((ranges.as_chunks().0, before))
+    list::at_end(before, ByteOrder::Little, format::PROOF_MAGIC)
 }
 
 /// Returns the ranges of trap code with the place of the interrupted link register; an empty list if the table contains none.
 fn links(table: &[u8]) -> &[[u8; format::LINK_SIZE]] {
-    let list = proof_list(table).and_then(|(_, before)| list_at_end(before, format::LINK_MAGIC));
-    list.map_or(&[], |(links, _)| links)
+    behind_links(table).0
+}
+
+/// Returns the list of interrupted link registers, and the bytes before it.
+fn behind_links(table: &[u8]) -> (&[[u8; format::LINK_SIZE]], &[u8]) {
+    let Some((_, before)) = proof_list(table) else {
+        return (&[], &[]);
+    };
+    list::at_end(before, ByteOrder::Little, format::LINK_MAGIC).unwrap_or((&[], before))
+}
+
+/// Returns the stack pointers of code without a caller; an empty list if the table contains none.
+pub(super) fn stack_pointers(table: &[u8]) -> StackPointers<'_> {
+    stack_pointers::at_end(behind_links(table).1, ByteOrder::Little).0
 }
 
 /// Returns the size of the list of interrupted link registers, in bytes; 0 if the table contains none.

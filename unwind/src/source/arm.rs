@@ -173,6 +173,10 @@ impl RowSource for ArmTables<'_> {
         }
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        self.map_at(pc)?.stack_pointer(pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         let in_map = self.map.as_ref().is_ok_and(|map| map.covers(pc));
         in_map || self.exceptions.covers(pc)

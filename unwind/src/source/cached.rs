@@ -108,6 +108,10 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
         self.source.interrupted_link(pc)
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        self.source.stack_pointer(pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.source.covers(pc)
     }

@@ -107,6 +107,10 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
         self.source.interrupted_link(pc)
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        self.source.stack_pointer(pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.source.covers(pc)
     }

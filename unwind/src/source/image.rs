@@ -170,6 +170,13 @@ impl RowSource for ImageTables<'_> {
         }
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        match self {
+            Self::SFrame(tables) => tables.stack_pointer(pc),
+            Self::Map(map) => map.stack_pointer(pc),
+        }
+    }
+
     fn covers(&self, pc: u64) -> bool {
         match self {
             Self::SFrame(tables) => tables.covers(pc),

@@ -36,6 +36,10 @@ impl RowSource for Map<'_> {
         }
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        Self::stack_pointer(self, pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.is_in_function(pc)
     }

@@ -69,6 +69,13 @@ pub trait RowSource {
         None
     }
 
+    /// The stack pointer of code without a caller at the address `pc`, which a row of this source is for, if the code has loaded a constant into
+    /// it: its stack is empty there. A walk asks only at its last frame. By default that is not known.
+    #[inline(always)]
+    fn stack_pointer(&self, _pc: u64) -> Option<u64> {
+        None
+    }
+
     /// Whether the address `pc` is in a function that it has rows for.
     fn covers(&self, pc: u64) -> bool;
 
@@ -108,6 +115,10 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn interrupted_link(&self, pc: u64) -> Option<Rule> {
         (**self).interrupted_link(pc)
+    }
+
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        (**self).stack_pointer(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {
@@ -171,6 +182,10 @@ impl<S: RowSource> RowSource for [S] {
 
     fn interrupted_link(&self, pc: u64) -> Option<Rule> {
         with_row(self, pc)?.interrupted_link(pc)
+    }
+
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        with_row(self, pc)?.stack_pointer(pc)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -29,6 +29,11 @@ impl RowSource for Tables<'_> {
         sections.find_map(|section| section.interrupted_link(pc))
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        let mut sections = self.sections().flatten();
+        sections.find_map(|section| section.stack_pointer(pc))
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.find(|section| section.covers(pc)).is_ok()
     }

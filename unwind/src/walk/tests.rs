@@ -24,6 +24,7 @@ mod other_stacks;
 mod proof;
 mod rows;
 mod sources;
+mod stack_pointer;
 mod trap_code;
 mod trap_frames;
 mod undeclared;
@@ -111,6 +112,28 @@ const OUTERMOST: &[u8] = &[0x00, 0x00];
 
 /// What the x86-64 tests share: an entry function, a function with a frame pointer, one of 24 bytes of locals, and
 /// a hole from 0x4000 on.
+/// Adds a list with this magic number to a table, before its empty list of unproven ranges. `bytes` returns the bytes of an entry.
+fn with_list<T>(
+    mut table: Vec<u8>,
+    magic: u32,
+    list: &[T],
+    bytes: impl Fn(&T) -> Vec<u8>,
+) -> Vec<u8> {
+    if list.is_empty() {
+        return table;
+    }
+    let proof = format::PROOF_SIZE + format::LINKED_SIZE + format::CHECKSUM_SIZE;
+    let behind = table.split_off(table.len() - proof);
+    let mut added: Vec<u8> = list.iter().flat_map(bytes).collect();
+    added.extend((list.len() as u32).to_le_bytes());
+    added.extend(magic.to_le_bytes());
+    let rows: &mut [u8; 4] = table[16..].first_chunk_mut().unwrap();
+    *rows = (u32::from_le_bytes(*rows) + added.len() as u32).to_le_bytes();
+    table.extend(added);
+    table.extend(behind);
+    table
+}
+
 fn amd64() -> Vec<u8> {
     amd64_with(Some(&[]))
 }

@@ -41,7 +41,11 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
     assert!(map.region_count() <= format::MAX_REGIONS as usize);
     let entries = map.rule_count() + map.long_rule_count() + map.exception_count();
     assert!(entries + map.change_count() < bytes.len());
-    let _ = (map.byte_order(), map.moved_by());
+    let _ = (
+        map.byte_order(),
+        map.moved_by(),
+        map.stack_pointer(map.address()),
+    );
     let verified = map.verify();
     assert_eq!(map.verified(verified).doubt().is_some(), verified.is_err());
     let machines = [

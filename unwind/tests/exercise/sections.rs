@@ -81,11 +81,15 @@ fn proof(tables: &Tables<'_>, found: &Found) {
         let sizes = [
             section.code_checksums_size(),
             section.interrupted_links_size(),
+            section.stack_pointers_size(),
         ];
         assert!(sizes.iter().sum::<usize>() <= section.length());
         let link = section.interrupted_link(found.range.start);
         assert_eq!(link, tables.interrupted_link(found.range.start));
         assert!(link.is_none() || section.interrupted_links_size() > 0);
+        let stack_pointer = section.stack_pointer(found.range.start);
+        assert_eq!(stack_pointer, tables.stack_pointer(found.range.start));
+        assert!(stack_pointer.is_none() || section.stack_pointers_size() > 0);
     }
 }
 

@@ -38,16 +38,32 @@ pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
                 is_relative: immediate::named_address(word, at).is_some(),
             });
         }
-        let effects = decode(word, at).map(|instruction| instruction.effects);
-        for effect in effects.unwrap_or_default() {
-            if let Effect::Set(register, _) = effect
-                && let Some(part) = parts.get_mut(usize::from(register))
-            {
-                *part = result.filter(|_| register == word.rd());
-            }
-        }
+        keep(word, at, result, &mut parts);
     }
     all
+}
+
+/// Returns the constant that a register contains after these instructions, the nearest first.
+pub(super) fn constant(program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64> {
+    let mut parts: Parts = [None; 32];
+    for &at in before.iter().rev() {
+        let word = word(program, at)?;
+        let result = result(program, word, at, &parts);
+        keep(word, at, result.map(|(part, _)| part), &mut parts);
+    }
+    Some((*parts.get(usize::from(register))?)?.value)
+}
+
+/// Keeps the result of an instruction in the register that the instruction sets.
+fn keep(word: Word, at: u64, result: Option<Part>, parts: &mut Parts) {
+    let effects = decode(word, at).map(|instruction| instruction.effects);
+    for effect in effects.unwrap_or_default() {
+        if let Effect::Set(register, _) = effect
+            && let Some(part) = parts.get_mut(usize::from(register))
+        {
+            *part = result.filter(|_| register == word.rd());
+        }
+    }
 }
 
 /// Returns the address or constant that the instruction computes, and whether it may be all of an address.

@@ -194,6 +194,11 @@ pub(super) fn constant_of(
             inverts,
             ..
         } => Some(if inverts { !value } else { value }),
+        Op::Move {
+            from: Source::Register(from, 0),
+            inverts: false,
+            ..
+        } if from != PC => of(from),
         Op::Top { half, .. } => Some(of(register)? & 0xffff | u32::from(half) << 16),
         Op::Load { size: 4, place, .. } => read.literal(program, place),
         Op::Add {

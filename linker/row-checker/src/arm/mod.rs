@@ -12,7 +12,7 @@ mod translate;
 use arm_instructions::{LR, PC, SP};
 
 use crate::architecture::{Architecture, Convention};
-use crate::instruction::{IndirectJump, Instruction, Named};
+use crate::instruction::{IndirectJump, Instruction, Named, Register};
 use crate::program::Program;
 
 /// A32 and T32.
@@ -50,6 +50,10 @@ impl Architecture for Arm {
 
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
         constants::named(program, instructions)
+    }
+
+    fn constant(&self, program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64> {
+        constants::constant_of(program, register, before, before.len()).map(u64::from)
     }
 
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {

@@ -44,10 +44,11 @@ impl Claims<'_> {
         self.enter(entered, program.entry, false);
         let outermost =
             |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);
-        for function in program.functions.iter().filter(outermost) {
-            self.outermost_starts.extend(self.graph.at(function.start));
-            self.enter(entered, function.start, false);
-        }
+        let outermost = program.functions.iter().filter(outermost);
+        let outermost: Vec<u64> = outermost.map(|function| function.start).collect();
+        let numbers = outermost.iter().filter_map(|start| self.graph.at(*start));
+        self.outermost_starts.extend(numbers);
+        self.enter_unreached(entered, &outermost);
         for (address, word) in &program.taken {
             if !self.jumps.explained.contains(word) {
                 self.enter(entered, *address, true);
@@ -60,22 +61,32 @@ impl Claims<'_> {
             }
         }
         self.jumps.named = named;
-        // Declared functions that nothing reaches. In the first round only those that no other code jumps or falls into.
+        // Declared functions that nothing reaches.
         let functions = program.functions.iter().map(|function| function.start);
         let mut starts: Vec<u64> = functions
             .chain(program.symbols.iter().map(|symbol| symbol.start))
             .collect();
         starts.sort_unstable();
         starts.dedup();
+        self.enter_unreached(entered, &starts);
+        for address in self.left_targets() {
+            self.enter(entered, address, true);
+        }
+        self.enter_fallen(entered);
+        self.enter_behind_detours();
+    }
+
+    /// Enters functions that nothing reaches: first those that no other code jumps or falls into.
+    fn enter_unreached(&mut self, entered: &Entered, starts: &[u64]) {
         for is_first in [true, false] {
-            for &start in &starts {
+            for &start in starts {
                 let Some(number) = self.graph.at(start) else {
                     continue;
                 };
                 if self.is_reached[number as usize] {
                     continue;
                 }
-                let extent = program.extent(start);
+                let extent = self.program.extent(start);
                 let is_entered = self.predecessors.of(number).iter().any(|before| {
                     let node = self.graph.node(*before);
                     !node.is_padding && !(extent.start..extent.end).contains(&node.at)
@@ -85,11 +96,6 @@ impl Claims<'_> {
                 }
             }
         }
-        for address in self.left_targets() {
-            self.enter(entered, address, true);
-        }
-        self.enter_fallen(entered);
-        self.enter_behind_detours();
     }
 
     /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.
@@ -158,11 +164,11 @@ impl Claims<'_> {
         let around = self.program.function(address);
         let start = around.and_then(|function| function.rows.first());
         if start.is_some_and(Row::is_outermost) {
-            return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
+            return State::outermost(Cause::new(Why::Entered, number));
         }
         // Nothing is known there but that it has no caller.
         if address == self.program.entry {
-            return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
+            return State::outermost(Cause::new(Why::Entered, number));
         }
         if !is_taken && entered.is_called[number as usize] {
             return State::called(self.convention);

@@ -1,8 +1,8 @@
 //! What an instruction makes of a state.
 
-use super::{Kind, State};
+use super::{Kind, StackBegin, State};
 use crate::architecture::Convention;
-use crate::instruction::{Effect, Operand, SystemCalls};
+use crate::instruction::{Effect, Operand, Register, SystemCalls};
 use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
 
 impl State {
@@ -22,6 +22,7 @@ impl State {
                 self.compared = None;
             }
         }
+        let was_known = self.get(convention.stack_pointer).is_known();
         // Every effect reads the state before the first one. Most instructions have at most two effects, which need no allocation.
         let read = |state: &Self, effect| state.read(effect, convention, number, code);
         match effects {
@@ -43,6 +44,9 @@ impl State {
             }
         }
         let stack_pointer = convention.stack_pointer;
+        if self.kind == Kind::Outermost {
+            self.begin = self.begin_after(effects, was_known, stack_pointer, number);
+        }
         // Trap code, or code without a caller, changes to another stack: all places count from there now.
         let is_trap = self.kind.is_trap();
         let is_left = match self.get(stack_pointer) {
@@ -62,6 +66,27 @@ impl State {
             if self.slots.first().is_some_and(|slot| slot.0 < low) {
                 self.slots.retain(|slot| slot.0 >= low);
             }
+        }
+    }
+
+    /// Where the stack of code without a caller begins, after the effects of an instruction. `was_known`: the stack pointer was known before.
+    fn begin_after(
+        &self,
+        effects: &[Effect],
+        was_known: bool,
+        stack_pointer: Register,
+        number: u32,
+    ) -> StackBegin {
+        let is_set = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == stack_pointer);
+        match self.begin {
+            _ if effects.iter().any(is_set) => match self.get(stack_pointer) {
+                Value::Cfa(_) => self.begin,
+                _ => StackBegin::Loaded(number),
+            },
+            begin if was_known => begin,
+            StackBegin::Entry => StackBegin::Entered,
+            // The stack pointer was lost on the way here.
+            _ => StackBegin::Unknown,
         }
     }
 

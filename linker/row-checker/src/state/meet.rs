@@ -1,6 +1,6 @@
 //! What remains of states where ways meet, and where control comes to trap code.
 
-use super::{Kind, State};
+use super::{Kind, StackBegin, State};
 use crate::instruction::Register;
 use crate::value::{Cause, Value, Why};
 
@@ -143,6 +143,10 @@ impl State {
             while others.next_if(|slot| slot.0 < *at).is_some() {}
             let found = others.peek().filter(|slot| slot.0 == *at);
             meet(own, found.map_or(ways, |slot| slot.1));
+        }
+        if self.begin != other.begin && self.begin != StackBegin::Unknown {
+            self.begin = StackBegin::Unknown;
+            changed = true;
         }
         if self.compared != other.compared && self.compared.is_some() {
             self.compared = None;

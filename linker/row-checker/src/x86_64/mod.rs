@@ -1,6 +1,7 @@
 //! x86-64 instructions. Manual: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2; AMD64 System V ABI, section 3.2.
 //! Registers have the numbers of that ABI's table "DWARF Register Number Mapping".
 
+mod constants;
 mod effects;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register as Iced};
@@ -108,6 +109,14 @@ impl Architecture for X86 {
             }))
         };
         instructions.iter().filter_map(named).flatten().collect()
+    }
+
+    fn constant(&self, program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64> {
+        constants::constant(program, register, before)
+    }
+
+    fn loaded_in_other_mode(&self, program: &Program<'_>, start: u64) -> Option<u64> {
+        constants::loaded_in_32_bits(program, start)
     }
 
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {

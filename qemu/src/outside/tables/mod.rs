@@ -158,6 +158,10 @@ impl RowSource for Rows<'_> {
         self.source.interrupted_link(pc)
     }
 
+    fn stack_pointer(&self, pc: u64) -> Option<u64> {
+        self.source.stack_pointer(pc)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.source.covers(pc)
     }

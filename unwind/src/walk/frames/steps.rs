@@ -26,8 +26,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                 let last = self.count.saturating_sub(1);
                 self.note_proof(last, self.found.proof);
                 let sp = self.cursor.registers.sp();
-                let is_unknown =
-                    self.cursor.sp_known && self.memory.is_base(cfa_at::<R>(sp)).is_none();
+                let is_unknown = self.cursor.sp_known && self.is_at_base(sp).is_none();
                 if is_unknown && self.unchecked.is_none() {
                     self.note(last, How::SFrame, End::BaseUnknown(sp));
                 }
@@ -130,11 +129,22 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             false => cursor.any_cfa(&self.found, &self.memory),
         };
         match cfa {
-            Err(End::Outermost) if cursor.sp_known => match self.memory.is_base(cfa_at::<R>(sp)) {
+            Err(End::Outermost) if cursor.sp_known => match self.is_at_base(sp) {
                 Some(false) => Err(End::NotAtBase(sp)),
                 _ => Err(End::Outermost),
             },
             other => other,
+        }
+    }
+
+    /// Whether the stack of the cursor's frame, whose function has no caller and whose stack pointer is `sp`, is empty there; `None` if nobody has
+    /// said where the stack begins, and the code does not show it either.
+    #[inline(never)]
+    fn is_at_base(&self, sp: u64) -> Option<bool> {
+        let pc = lookup_pc(self.cursor.registers.pc(), self.cursor.kind());
+        match self.unwinder.source.stack_pointer(pc) {
+            Some(loaded) if loaded == sp => Some(true),
+            _ => self.memory.is_base(cfa_at::<R>(sp)),
         }
     }
 

@@ -6,28 +6,17 @@ use std::vec;
 use std::vec::Vec;
 
 use super::trap_frames::{LEAF_STACKS, interrupted_leaf};
-use super::{AARCH64, TEXT, Words};
+use super::{AARCH64, TEXT, Words, with_list};
 use crate::sframe::{Tables, format};
 use crate::{Code, End, Stacks, Unwinder, aarch64};
 
 /// A table with a list of interrupted link registers: start, size, and distance from the stack pointer.
-fn with_links(mut table: Vec<u8>, links: &[(u64, u32, u32)]) -> Vec<u8> {
-    // Before an empty list of unproven ranges.
-    let proof = 8 + format::LINKED_SIZE + format::CHECKSUM_SIZE;
-    let behind = table.split_off(table.len() - proof);
-    let mut list = Vec::new();
-    for (start, size, place) in links {
-        list.extend(start.to_le_bytes());
-        list.extend(size.to_le_bytes());
-        list.extend(place.to_le_bytes());
-    }
-    list.extend((links.len() as u32).to_le_bytes());
-    list.extend(format::LINK_MAGIC.to_le_bytes());
-    let rows: &mut [u8; 4] = table[16..].first_chunk_mut().unwrap();
-    *rows = (u32::from_le_bytes(*rows) + list.len() as u32).to_le_bytes();
-    table.extend(list);
-    table.extend(behind);
-    table
+fn with_links(table: Vec<u8>, links: &[(u64, u32, u32)]) -> Vec<u8> {
+    let entry = |(start, size, place): &(u64, u32, u32)| {
+        let start = start.to_le_bytes();
+        [start.as_slice(), &size.to_le_bytes(), &place.to_le_bytes()].concat()
+    };
+    with_list(table, format::LINK_MAGIC, links, entry)
 }
 
 /// What the trap code has saved of the interrupted leaf.
