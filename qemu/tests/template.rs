@@ -114,7 +114,7 @@ fn expect_backtrace(name: &str) {
     assert_eq!(output.status.code(), Some(101), "{name}: {output:?}");
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     let shop = "::shop::serve+";
-    let end = "\nend of backtrace: outermost function reached";
+    let end = "\nend of backtrace: complete, ";
     assert!(text.contains(shop) && text.contains(end), "{name}: {text}");
 }
 

@@ -64,7 +64,8 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
 
     /// Memory that `read` reads: see [`Memory`]. It is asked for any address, as a damaged stack pointer can be anything, and has to
     /// find out whether something that may be read lies there. `stack_of` tells the stack with a stack pointer, if it is known; its
-    /// guard pages may belong to it.
+    /// guard pages may belong to it. If only the address is known at which a stack begins, `stack_of` returns an empty range there, and `None` for other
+    /// addresses of the stack.
     #[must_use]
     pub const fn new(read: R, stack_of: A) -> Self {
         Self {
@@ -163,6 +164,10 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
     }
 
     fn is_base(&self, sp: u64) -> Option<bool> {
-        self.is_known.then_some(self.rest.end == sp)
+        match self.is_known {
+            true => Some(self.rest.end == sp),
+            // Only that a stack begins there may be known.
+            false => (self.stack_of)(sp).and_then(|stack| (stack.end == sp).then_some(true)),
+        }
     }
 }

@@ -77,8 +77,9 @@ pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
 #[cfg(not(target_arch = "x86_64"))]
 pub use print::trap_frame;
 pub use print::{
-    physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
-    print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
+    note_stack, physical_memory_at, print, print_from, print_interrupted, print_no_more,
+    print_stack, print_stack_from, report_on, stacks_by, start, stop_if_asked, stop_if_asked_from,
+    stop_others,
 };
 pub use samples::{Sampler, Samples};
 pub use stack::{Owner, ReadWord, Stack};

@@ -137,7 +137,7 @@ fn a_kernel_for_32_bit_arm_reports_what_returns_and_what_does_not() {
                 .position(|it| *it == format!("corner_shop::shop::{name}"));
             let callers = &names[at.unwrap_or_else(|| panic!("no {name}: {}", report.text)) + 1..];
             assert!(callers.iter().any(|it| it == "with_mmu"), "{}", report.text);
-            let end = "end of backtrace: outermost function reached";
+            let end = "end of backtrace: complete, ";
             assert!(report.text.contains(end), "{}", report.text);
         }
     }

@@ -2,6 +2,7 @@
 
 use qemu::build::Profile;
 
+use super::reports::COMPLETE;
 use super::short::{self, HANDLERS, HIGHER};
 use super::steps;
 use super::text::{guide, part, without_numbers};
@@ -13,7 +14,7 @@ fn a_kernel_in_the_upper_half_has_the_same_report() {
         // The shelves of the first customers are at low addresses.
         text[text.find("page fault\nx86_64").expect("an exception")..].to_owned()
     });
-    assert!(low.contains("outermost function reached"), "{low}");
+    assert!(low.contains("end of backtrace: complete, "), "{low}");
     assert_eq!(high, low);
 }
 
@@ -98,7 +99,7 @@ fn what_the_firmware_calls_a_device_is_not_read() {
         let end = format!("incomplete: the stack word at {}", &at[..at.len() - 3]);
         said.expect("lost\n", "p corner_shop::shop::serve", &end);
         let trace = "p corner_shop::shop::serve\nr main\nr long_mode";
-        said.expect("found\n", trace, "outermost function reached, ");
+        said.expect("found\n", trace, COMPLETE);
     }
 }
 

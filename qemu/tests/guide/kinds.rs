@@ -8,7 +8,7 @@ use super::bootimage::BOOTIMAGE;
 use super::limine::LIMINE;
 use super::makefile::MAKEFILE;
 use super::raspi::RASPI;
-use super::reports::{IN_DOUBT, expect_stop, stop_in};
+use super::reports::{COMPLETE, expect_stop, stop_in};
 use super::short::{HANDLERS, HIGHER, Kind, VECTORS};
 use super::text::{guide, part, shown, without_numbers};
 use super::uefi::UEFI;
@@ -43,9 +43,9 @@ fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
         let said = kind.with_shop(profile, &stop_in(Arch::X86_64));
         let handler = format!("p corner_shop::{handlers}::breakpoint\n-- interrupted");
         let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
-        said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
+        said.expect("breakpoint\nx86_64", &trace, COMPLETE);
         let trace = format!("= panic\nr corner_shop::shop::sell\n{callers}");
-        said.expect("panicked at src/shop.rs:", &trace, IN_DOUBT);
+        said.expect("panicked at src/shop.rs:", &trace, COMPLETE);
         assert!(said.text.contains("\nwent on\n"), "{}", said.text);
     }
 
@@ -53,7 +53,7 @@ fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
     let said = kind.with_shop(Profile::Debug, DOUBLE_FAULT);
     let handler = format!("r corner_shop::{handlers}::double_fault\n-- interrupted");
     let trace = format!("= panic\n{handler}\n{}", callers.replacen("r ", "p ", 1));
-    said.expect("panicked at ", &trace, IN_DOUBT);
+    said.expect("panicked at ", &trace, COMPLETE);
 }
 
 /// What calls the shop in kernels of the crate `bootloader`.
@@ -138,13 +138,13 @@ fn a_makefile_with_rustflags_and_an_iso() {
         entry("breakpoint")
     );
     let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
-    said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
+    said.expect("breakpoint\nx86_64", &trace, COMPLETE);
     let handler = format!(
         "= panic\nr corner_shop::exceptions::page_fault\n{}",
         entry("page_fault")
     );
     let trace = format!("{handler}\np corner_shop::shop::sell\n{callers}");
-    said.expect("panicked at src/exceptions.rs:", &trace, IN_DOUBT);
+    said.expect("panicked at src/exceptions.rs:", &trace, COMPLETE);
     assert!(said.text.contains("\nwent on\n"), "{}", said.text);
 }
 
@@ -199,7 +199,7 @@ fn a_raspberry_pi() {
     expect_shown(&said.text, "exception\naarch64", RASPI.heading);
 
     let said = RASPI.with_shop(Profile::Debug, &stop_in(Arch::Aarch64));
-    expect_stop(&said, Arch::Aarch64, IN_DOUBT);
+    expect_stop(&said, Arch::Aarch64, COMPLETE);
 
     // Where the function that was interrupted has saved its return address: vectors do not tell x30.
     let said = RASPI.with(Profile::Debug, |folder| {
@@ -216,7 +216,7 @@ fn a_raspberry_pi() {
         r~ main
         r with_mmu
     ";
-    said.expect("panicked at src/exceptions.rs:", trace, IN_DOUBT);
+    said.expect("panicked at src/exceptions.rs:", trace, COMPLETE);
 }
 
 /// A breakpoint in a function that calls others.

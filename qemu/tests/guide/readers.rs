@@ -74,7 +74,7 @@ fn readers_that_are_left_out_are_gone() {
         }
         let text = &said.text;
         assert!(text.contains("tables and code verified\n"), "{text}");
-        assert!(text.contains("outermost function reached"), "{text}");
+        assert!(text.contains("end of backtrace: complete, "), "{text}");
         let decoded = said.decode(text);
         for name in ["page_fault", "sell", "main", "long_mode"] {
             assert!(decoded.contains(name), "{name}: {decoded}");

@@ -64,7 +64,7 @@ fn one_call_reports_what_returns_and_what_does_not() {
             replace(&folder.join("Cargo.toml"), "opt-level = 1", "opt-level = 0");
             short::write_shop(folder, &stop_in(kind.arch));
         });
-        expect_stop(&said, kind.arch, IN_DOUBT);
+        expect_stop(&said, kind.arch, COMPLETE);
     }
 }
 
@@ -97,13 +97,13 @@ fn a_report_may_begin_at_what_a_handler_has_interrupted() {
             r~ main
             r long_mode
         ";
-        said.expect("breakpoint\nx86_64", trace, IN_DOUBT);
+        said.expect("breakpoint\nx86_64", trace, COMPLETE);
         assert!(said.text.contains("\nwent on\n"), "{}", said.text);
     }
 }
 
-/// The verdict where nobody has said where the stack begins.
-pub const IN_DOUBT: &str = "outermost function reached, from frame ";
+/// The verdict: the boot code shows where the stack begins, or the kernel has noted it.
+pub const COMPLETE: &str = "complete, ";
 
 /// An exception that has no handler, which has a handler with a stack of its own.
 #[gate]
@@ -125,7 +125,7 @@ fn a_report_goes_from_one_stack_to_the_next() {
         r long_mode
     ";
     let said = HANDLERS.with_shop(Profile::Debug, shop);
-    said.expect("panicked at ", trace, IN_DOUBT);
+    said.expect("panicked at ", trace, COMPLETE);
 }
 
 /// There is no memory where the stack pointer is.

@@ -32,7 +32,7 @@ fn firmware_gives_a_screen() {
     runner.args(["--interactive", "--timeout", "300", "--image"]);
     runner.arg(&built.image).arg("--").args(machine);
     let mut machine = Machine::of(runner);
-    let serial = machine.wait_for("end of backtrace: outermost function reached");
+    let serial = machine.wait_for("end of backtrace: complete");
     let serial = serial.replace('\r', "");
     let at = serial.find("page fault\nx86_64").expect("a report");
 

@@ -133,7 +133,7 @@ fn a_report_on_a_stack_of_its_own_is_not_written_twice() {
             Arch::X86_64 => "p corner_shop::shop::serve\nr main\nr long_mode",
             Arch::Aarch64 => "p corner_shop::shop::serve\nr~ main\nr with_mmu",
         };
-        said.expect("interrupted\n", trace, "outermost function reached, ");
+        said.expect("interrupted\n", trace, "complete, ");
         let end = "incomplete: the stack word at ";
         said.expect("astray\n", "p corner_shop::shop::serve", end);
         let (_, last) = text

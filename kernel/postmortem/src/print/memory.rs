@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use unwind::{Range, RegisterSet as _};
 
+use super::begins::{note_stack, noted};
 #[cfg(target_os = "none")]
 use crate::arch::Mapped;
 use crate::arch::Registers;
@@ -47,6 +48,17 @@ static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 /// the processor's MTRRs, if they are in use, do not say otherwise.
 pub unsafe fn physical_memory_at(address: u64) {
     PHYSICAL_MEMORY.store(address, Ordering::Release);
+}
+
+/// Does the same as [`physical_memory_at`], and notes where the current stack begins, as [`note_stack`] does: for a kernel whose boot loader has set
+/// up the stack. It looks for the page tables at once.
+///
+/// # Safety
+/// That of [`physical_memory_at`].
+pub unsafe fn start(address: u64) {
+    // SAFETY: the caller guarantees the same.
+    unsafe { physical_memory_at(address) };
+    note_stack();
 }
 
 /// Tells [`print`](super::print) this kernel's stacks: `stack_of` returns the one with a stack pointer, with its guard page below if
@@ -103,7 +115,8 @@ impl Stacks {
 
     /// The stack with this stack pointer, if the kernel tells.
     pub(super) fn of(&self, sp: u64) -> Option<Range> {
-        self.stack_of?(sp)
+        let declared = self.stack_of.and_then(|stack_of| stack_of(sp));
+        declared.or_else(|| noted(sp))
     }
 
     /// Whether nobody knows what is mapped.

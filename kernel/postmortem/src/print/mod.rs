@@ -1,9 +1,10 @@
 //! A whole report by one call, in a kernel that declares nothing: no [`Platform`](crate::Platform), no stacks, no trap code.
 //!
 //! What may be read is found out at each word: a walk goes up from the stack pointer, and the page tables tell whether there is
-//! memory. So it ends in the outermost function without knowing that its stack begins there, and says that. It is complete where
-//! the kernel tells its stacks: [`stacks_by`].
+//! memory. Where its stack begins, a constant in the boot code shows, or [`note_stack`] has noted, or the kernel tells: [`stacks_by`]. Otherwise a
+//! walk ends in the outermost function without knowing that its stack begins there, and says that.
 
+mod begins;
 mod begun;
 mod halted;
 mod linked;
@@ -38,9 +39,10 @@ use crate::regions::Regions;
 use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
+pub use begins::note_stack;
 use begun::Begun;
 use memory::Stacks;
-pub use memory::{physical_memory_at, stacks_by};
+pub use memory::{physical_memory_at, stacks_by, start};
 pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use own_stack::report_on;
 pub use stack::{print_stack, print_stack_from};
@@ -154,7 +156,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, 
                 // One that was stopped may have begun a line.
                 let _ = out.write_str("\n");
             }
-            let stacks = start(out, what, own);
+            let stacks = begin_report(out, what, own);
             let _ = linked::write_unmapped(out, &stacks);
             let read = |address| stacks.read(address);
             let (image, regions) = linked::image(&stacks);
@@ -205,7 +207,7 @@ fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn W
 
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
-fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
+fn begin_report(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
     let _ = writeln!(out, "{}", Whole(what));
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);

@@ -6,7 +6,7 @@ use core::fmt::{self, Display, Write};
 use unwind::RegisterSet as _;
 
 use super::memory::Stacks;
-use super::{alone, start};
+use super::{alone, begin_report};
 use crate::arch::{Registers, write_known};
 use crate::probe;
 
@@ -46,7 +46,7 @@ pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
     alone(out, what, |out| {
-        let stacks = start(out, what, None);
+        let stacks = begin_report(out, what, None);
         let _ = write_words(out, &stacks, registers);
     });
 }
