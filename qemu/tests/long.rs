@@ -6,6 +6,7 @@ extern crate test_programs;
 mod armv7a;
 mod ask;
 mod autopsy;
+mod c_library;
 mod core_library;
 mod expectations;
 mod faults;

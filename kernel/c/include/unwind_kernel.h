@@ -5,7 +5,8 @@
  * unwind_stop_others does. It takes 5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
  * line adds none. Until the first report has ended, any other, of any processor, is one line; for good, if it never ends.
  *
- * The library uses neither floating-point nor vector registers, and no red zone. It calls memcpy, memmove, memset, memcmp and strlen:
+ * The library uses neither floating-point nor vector registers, and no red zone. On AArch64 it uses x18: a kernel that is built with
+ * -ffixed-x18 links the library that the guide builds without x18. It calls memcpy, memmove, memset, memcmp and strlen:
  * your kernel's, if it has them, otherwise its own, whose symbols are weak.
  */
 #ifndef UNWIND_KERNEL_H
@@ -30,7 +31,7 @@ struct unwind_registers {
 	uint64_t is_user; /* cs & 3: not 0 if it was user code, which is no part of a trace */
 #elif defined(__aarch64__)
 	uint64_t pc; /* ELR_EL1 */
-	uint64_t sp; /* of an exception from EL1 with SP_EL1: the address behind the frame that trap code has made; from EL0: SP_EL0 */
+	uint64_t sp; /* if spsr & 1: the address behind the frame that trap code has made; otherwise, from EL0 or from EL1 with SP_EL0: SP_EL0 */
 	uint64_t x29, x30;
 	uint64_t is_user; /* (spsr & 15) == 0: not 0 if it was user code, which is no part of a trace */
 #else
