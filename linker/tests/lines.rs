@@ -101,6 +101,30 @@ fn function_in_the_size_of_another_has_no_line_of_it() {
     assert_eq!(warned.matches("no lines for").count(), 1, "{warned}");
 }
 
+/// The debug information of gcc contains lines, and no function, for one of two identical functions.
+#[test]
+fn function_that_gcc_found_identical_has_no_line_and_the_warning_names_the_flag() {
+    let folder = folder("lines_identical");
+    let text = "
+        int first(void) { return 1; }
+        int second(void) { return 1; }
+        int _start(int number) { return number * first() + second(); }
+    ";
+    let warned = |flags: &[&str]| {
+        compile(&folder, text, &[&["-g"], flags].concat());
+        let (_, output) = link(&folder, SCRIPT, &["source.o"]);
+        stderr(&output)
+    };
+    let identical = warned(&[]);
+    assert!(
+        identical.contains("no lines for code of 1 functions, first "),
+        "{identical}"
+    );
+    assert!(identical.contains("-fno-ipa-icf"), "{identical}");
+    let described = warned(&["-fno-ipa-icf"]);
+    assert!(!described.contains("no lines for"), "{described}");
+}
+
 /// Parts, aliases and functions in others' code are of one function: nothing is left out.
 #[test]
 fn parts_and_aliases_of_a_function_have_its_lines() {

@@ -48,7 +48,8 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
         ),
         (
             Disagreement::NoFunction,
-            "debug information has lines but no functions there: compile with debug = \"limited\" (-C debuginfo=1)",
+            "debug information has lines but no functions there: compile with debug = \"limited\" (-C debuginfo=1); gcc describes no \
+             functions that it found identical to others, except with -fno-ipa-icf",
         ),
         (
             Disagreement::Removed,
