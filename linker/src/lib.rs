@@ -27,6 +27,7 @@
 pub mod architecture;
 pub mod cfi;
 pub mod checked;
+mod class;
 pub mod code_checksums;
 pub mod code_values;
 pub mod compressed;

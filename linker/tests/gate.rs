@@ -56,4 +56,5 @@ mod symt;
 mod unproven;
 mod variants;
 mod whole;
+mod within;
 mod wrapper;

@@ -8,11 +8,11 @@ use crate::common::{folder, sframe, stderr, stdout, tool};
 use linker::image::Image;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
-const X86_64: &str = "x86_64-unknown-linux-gnu";
-const AARCH64: &str = "aarch64-unknown-none-softfloat";
+pub const X86_64: &str = "x86_64-unknown-linux-gnu";
+pub const AARCH64: &str = "aarch64-unknown-none-softfloat";
 
 /// A program that knows where its tables are, with code in two sections.
-const PROGRAM: &str = "
+pub const PROGRAM: &str = "
 .globl _start
 .type _start, %function
 _start:
@@ -40,7 +40,7 @@ found: .quad __sframe_start, __sframe_end, __symbols_start, __symbols_end
 ";
 
 /// The same for AArch64.
-fn aarch64() -> String {
+pub fn aarch64() -> String {
     PROGRAM
         .replace("call", "bl")
         .replace("hlt", "wfi")
@@ -76,7 +76,7 @@ const SCRIPTS: [(&str, &str); 4] = [
 ];
 
 /// Links, and returns what was said.
-fn link(folder: &Path, linker: Option<&Path>, script: Option<&str>, more: &[&str]) -> Output {
+pub fn link(folder: &Path, linker: Option<&Path>, script: Option<&str>, more: &[&str]) -> Output {
     let mut command = crate::common::sframe_link();
     command
         .current_dir(folder)
@@ -159,7 +159,7 @@ fn in_every_way(name: &str, target: &str, text: &str, linker: Option<&Path>) {
 }
 
 /// A linker of Debian's.
-fn installed(name: &str, package: &str) -> PathBuf {
+pub fn installed(name: &str, package: &str) -> PathBuf {
     PathBuf::from(tool(name, package).get_program())
 }
 
@@ -197,16 +197,24 @@ fn the_linkers_own_words_are_about_the_program() {
     assert!(!said.contains("__sframe_start"), "{said}");
 }
 
-/// Regions without attributes do not tell which one is for tables.
+/// Regions without attributes do not tell which one is for tables, unless there is a section for constants alone.
 #[test]
 fn regions_have_to_be_named() {
     let regions = "MEMORY { FLASH : ORIGIN = 1M, LENGTH = 64K RAM : ORIGIN = 2M, LENGTH = 64K }
-         SECTIONS { .text : { *(.text .text.*) } > FLASH PLACE .rodata : { *(.rodata .rodata.*) } > FLASH
+         SECTIONS { .text : { *(.text .text.*) CONSTANTS } > FLASH PLACE
          .eh_frame : { KEEP(*(.eh_frame)) } > FLASH .data : { *(.data .data.*) } > RAM }";
     let ld = installed("ld", "binutils");
     for (name, linker) in [("lld", None), ("ld", Some(&*ld))] {
         let folder = folder(&format!("place_regions_{name}"));
         crate::common::assemble(&folder, X86_64, PROGRAM);
+        let constants = "*(.rodata .rodata.*)";
+        let own = format!(".rodata : {{ {constants} }} > FLASH");
+        let alone = regions.replace("CONSTANTS", "").replace("PLACE", &own);
+        let output = link(&folder, linker, Some(&alone), &["--sframe-require"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        expect_tables(&folder, false);
+        fs::remove_file(folder.join("image")).unwrap();
+        let regions = regions.replace("CONSTANTS", constants);
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
         // An image is better than none, unless that is said.
         assert!(output.status.success(), "{}", stderr(&output));

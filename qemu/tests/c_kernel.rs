@@ -7,6 +7,7 @@ mod cpus;
 mod given;
 mod handlers;
 mod higher;
+mod mapped;
 mod reports;
 mod size;
 mod smaller;
@@ -28,6 +29,10 @@ use handlers::{
     an_exception_in_a_handler_is_reported_across_it,
 };
 use higher::{a_kernel_in_the_upper_half_is_reported, stacks_in_the_upper_half_need_not_be_told};
+use mapped::{
+    segments_that_a_kernel_maps_have_the_tables, symbols_between_sections_are_around_the_tables,
+    symbols_in_sections_are_around_the_tables,
+};
 use reports::{
     a_breakpoint_and_a_panic_are_reported, a_read_of_nothing_is_reported,
     without_the_library_it_says_nothing_of_callers,
@@ -78,6 +83,9 @@ each! {
     a_fault_of_a_user_program_is_the_programs,
     a_panic_in_a_call_of_a_user_program_ends_there,
     a_report_has_the_callers_of_another_cpu,
+    segments_that_a_kernel_maps_have_the_tables,
+    symbols_between_sections_are_around_the_tables,
+    symbols_in_sections_are_around_the_tables,
 }
 
 /// The same on x86-64.

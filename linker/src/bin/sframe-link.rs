@@ -12,8 +12,8 @@ same command line
     linker = \"sframe-link\"
     rustflags = [\"-Clink-arg=--sframe-stats=target/stats.txt\"]
 
-The tables come behind all code, and __sframe_start, __sframe_end, __symbols_start and __symbols_end lie around them. Another place, in
-a linker script, after every section that holds code:
+The tables are where the linker script puts .rodata, or come behind all code, and __sframe_start, __sframe_end, __symbols_start and
+__symbols_end lie around them. Another place, in a linker script, after every section that holds code:
 
     INCLUDE tables.ld
 

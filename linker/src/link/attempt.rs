@@ -28,11 +28,21 @@ enum Linked {
     Again(Attempt),
 }
 
+/// The place of the tables in a link.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    /// The one of a linker script.
+    Script,
+    /// Within the section in which a linker script has constants: a kernel that maps its own sections one by one maps it.
+    Within,
+    /// Sections of their own after this one.
+    After(String),
+}
+
 /// How a link is tried.
 #[derive(Clone)]
 struct Attempt {
-    /// The section after which the tables come, if no linker script has a place for them.
-    after: Option<String>,
+    place: Place,
     /// After the place behind all code was refused: the other ones that are left, and what the linker complained about first.
     left: Option<(Vec<String>, String)>,
     /// The room that they need.
@@ -41,7 +51,7 @@ struct Attempt {
     keeps_debug: bool,
 }
 
-/// Links with a place for the tables: that of the linker scripts, or one after all code.
+/// Links with a place for the tables: that of the linker scripts, or one within their constants, or one after all code.
 pub(super) fn link_and_fill(
     line: &CommandLine,
     linker: &Linker,
@@ -50,13 +60,20 @@ pub(super) fn link_and_fill(
 ) -> Result<ExitCode> {
     // A library that the linker looks for may have `.debug_frame`, which would be stripped unseen.
     let may_strip = inputs.names_libraries && Strip::of(&line.linker) == Strip::Debug;
+    let has_tables = line.options.sframe.is_some() || line.options.symbols.is_some();
+    let is_possible = has_tables && inputs.architecture.is_some();
+    let place = match script::has_place(&line.linker) {
+        true => Place::Script,
+        false if is_possible && script::has_sections(&line.linker) => Place::Within,
+        false => Place::After(script::TEXT.to_owned()),
+    };
     let mut attempt = Attempt {
-        after: (!script::has_place(&line.linker)).then(|| script::TEXT.to_owned()),
+        place,
         left: None,
         room: None,
         keeps_debug: line.options.reads_debug() || inputs.has_debug_frame || may_strip,
     };
-    // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
+    // Once more if constants are no place, if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
     // library that is not among the inputs; and for each other place if one is refused.
     for _ in 0..16 {
         match link(line, linker, names, inputs, attempt)? {
@@ -78,43 +95,48 @@ fn link(
 ) -> Result<Linked> {
     let refused = |outcome: &Outcome| refused(line, linker, names, &attempt, outcome);
     let Attempt {
-        after,
+        place,
         left,
         room,
         keeps_debug,
     } = attempt.clone();
-    let image = Temporary::absent(names, "image")?;
-    let place = match &after {
-        Some(after) => Some(Temporary::written(
-            names,
-            "ld",
-            script::inserted(after).as_bytes(),
-        )?),
-        None => None,
+    let is_within = place == Place::Within;
+    let after = match &place {
+        Place::After(after) => Some(after),
+        Place::Script | Place::Within => None,
     };
-    let arguments: Vec<OsString> = match &place {
+    let image = Temporary::absent(names, "image")?;
+    let inserted =
+        |after: &String| Temporary::written(names, "ld", script::inserted(after).as_bytes());
+    let inserted = after.map(inserted).transpose()?;
+    let arguments: Vec<OsString> = match &inserted {
         // GNU ld inserts only into the scripts that follow.
-        Some(place) => script::before(["-T".into(), place.path().into()], &line.linker),
+        Some(script) => script::before(["-T".into(), script.path().into()], &line.linker),
         None => line.linker.clone(),
     };
     // The last one holds.
     let arguments = [arguments, vec!["-o".into(), image.path().into()]].concat();
-    let plan = Plan::new(line, linker, names, inputs, keeps_debug, arguments);
-    let again = |after, room| {
+    let kind = (keeps_debug, is_within);
+    let plan = Plan::new(line, linker, names, inputs, kind, arguments);
+    let again = |place, room| {
         Ok(Linked::Again(Attempt {
-            after,
+            place,
             left: left.clone(),
             room,
             keeps_debug,
         }))
     };
+    let not_within = || again(Place::After(script::TEXT.to_owned()), None);
     let (first, guess) = plan.first(plan.guess(room))?;
     if after.is_some()
         && left.is_none()
         && script::has_no_such_section(&first.messages)
-        && let after @ Some(_) = find_code(line, linker, names)?
+        && let Some(after) = find_code(line, linker, names)?
     {
-        return again(after, room);
+        return again(Place::After(after), room);
+    }
+    if is_within && !first.status.success() {
+        return not_within();
     }
     if !first.status.success() {
         return refused(&first);
@@ -137,8 +159,15 @@ fn link(
         other => other?,
     };
     let last = script::last_code(&linked);
-    if after.is_some() && left.is_none() && last.is_some() && after != last {
-        return again(last, room);
+    if after.is_some()
+        && left.is_none()
+        && let Some(last) = last
+        && after != Some(&last)
+    {
+        return again(Place::After(last), room);
+    }
+    if is_within && place::within(&linked, &line.options).is_none() {
+        return not_within();
     }
     if let Err(why) = linked.check_no_overlays() {
         let why = format!("{why:#}");
@@ -162,6 +191,9 @@ fn link(
     // The content does not depend on the address, so it is checked while the linker runs.
     let (checked, second) = both(|| tables.check_symbols(), || plan.checked(needed));
     let second = second?;
+    if is_within && !second.status.success() {
+        return not_within();
+    }
     if !second.status.success() {
         return refused(&second);
     }
@@ -171,16 +203,17 @@ fn link(
     let linked = Image::parse(&data)?;
     if guess.is_none() && !keeps_debug && linked.section(".debug_frame")?.is_some() {
         return Ok(Linked::Again(Attempt {
-            after,
-            left,
-            room,
             keeps_debug: true,
+            ..attempt.clone()
         }));
     }
     let unmoved = tables.check_unmoved(&linked, &code);
     // A section that no script names may have another place when the tables have a size. Tables can be made of what came of that.
     if unmoved.is_err() && after.is_some() && room.is_none() {
-        return again(after, Some(needed));
+        return again(place, Some(needed));
+    }
+    if unmoved.is_err() && is_within {
+        return not_within();
     }
     unmoved?;
     drop(data);
@@ -211,6 +244,13 @@ fn fill(
     last: &Outcome,
 ) -> Result<Option<Outcome>> {
     let mut stripped = None;
+    let within = match plan.is_within {
+        true => place::within(
+            &Image::parse(&Mapped::open(image.path())?)?,
+            &plan.line.options,
+        ),
+        false => None,
+    };
     if !plan.is_final(&Image::parse(&Mapped::open(image.path())?)?) {
         // Linkers write to the same name in each link, because that name may come into a map file.
         let checked = Temporary::named(plan.names, "full");
@@ -235,7 +275,7 @@ fn fill(
             printable(&section),
         );
     }
-    let patches = tables.patches(&linked)?;
+    let patches = tables.patches(&linked, within)?;
     tables.write_files(&linked, &plan.line.options)?;
     // Unmap the file before it is written to.
     drop(data);
@@ -271,7 +311,7 @@ fn refused(
     attempt: &Attempt,
     outcome: &Outcome,
 ) -> Result<Linked> {
-    let Some(place) = &attempt.after else {
+    let Place::After(place) = &attempt.place else {
         outcome.show(None);
         outcome.pass_on();
         return Ok(Linked::Done(exit_code(outcome.status)));
@@ -302,7 +342,7 @@ fn refused(
         return Ok(Linked::Done(code));
     }
     Ok(Linked::Again(Attempt {
-        after: Some(left.remove(0)),
+        place: Place::After(left.remove(0)),
         left: Some((left, complaint)),
         room: None,
         keeps_debug: attempt.keeps_debug,

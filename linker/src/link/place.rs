@@ -1,13 +1,16 @@
 //! The sections and symbols of an image that hold the tables.
 
 use anyhow::{Context, Result, bail, ensure};
-use object::elf::{self, SectionHeader32, SectionHeader64};
+use object::elf::{self, SectionHeader64};
 use object::pod::bytes_of;
-use object::read::elf::{FileHeader, SectionHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionIndex};
+use object::read::elf::FileHeader;
+use object::{
+    Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SectionIndex,
+};
 
+use super::options::Options;
 use crate::image::{Image, Section};
-use crate::{map, sframe, symbols};
+use crate::{sframe, symbols};
 
 /// Bytes for a place in a file.
 #[derive(Debug)]
@@ -21,8 +24,8 @@ pub(super) struct Patch {
 pub(super) struct TableSection {
     section: &'static str,
     input_section: &'static str,
-    start: &'static str,
-    end: &'static str,
+    pub(super) start: &'static str,
+    pub(super) end: &'static str,
 }
 
 /// What to do where the tables have no place.
@@ -56,17 +59,104 @@ pub(super) fn is_of_tables(name: &str) -> bool {
 pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
-            bail!(
-                "{symbol} is not defined, so there is no place for {}: {PLACE_THEM}",
-                place.section,
-            );
+            bail!("{symbol} is not defined, so {}", no_place(place));
         }
     }
     Ok(())
 }
 
-/// The section for a table, which must have the size given.
+/// The section for a table, which must have the size given. `start` is the address of a table within a section of the script.
 pub(super) fn find<'data>(
+    image: &Image<'data>,
+    place: &TableSection,
+    size: usize,
+    start: Option<u64>,
+) -> Result<Section<'data>> {
+    let section = match start {
+        Some(start) => part(image, place, size, start)?,
+        None => own_section(image, place, size)?,
+    };
+    let name = place.section;
+    let end = section.address.wrapping_add(size as u64);
+    let is_loaded = image.file.segments().any(|segment| {
+        let offset = section.address.checked_sub(segment.address());
+        let (at, length) = segment.file_range();
+        offset.is_some_and(|offset| {
+            at.checked_add(offset) == Some(section.offset)
+                && offset
+                    .checked_add(size as u64)
+                    .is_some_and(|end| end <= length)
+        })
+    });
+    ensure!(
+        is_loaded || size == 0,
+        "section {name} at {:#x} to {end:#x} is in no segment that is loaded: the linker script must put it into one \
+         (a phdr of type PT_LOAD), and must not make it NOLOAD, INFO or DSECT",
+        section.address,
+    );
+    Ok(section)
+}
+
+/// The space for a table within a section of the script. The linker has filled it with zeros.
+fn part<'data>(
+    image: &Image<'data>,
+    place: &TableSection,
+    size: usize,
+    start: u64,
+) -> Result<Section<'data>> {
+    let around = around(image, start).with_context(|| no_place(place))?;
+    let at = usize::try_from(start - around.address)?;
+    let data = around.data.get(at..).and_then(|data| data.get(..size));
+    let data = data.filter(|data| data.iter().all(|byte| *byte == 0));
+    Ok(Section {
+        address: start,
+        offset: around.offset + at as u64,
+        data: data.with_context(|| {
+            format!(
+                "there are no {size} bytes for {} at {start:#x}",
+                place.section
+            )
+        })?,
+        ..around
+    })
+}
+
+/// The section with an address, if it is only read, and is after all code.
+fn around<'data>(image: &Image<'data>, address: u64) -> Option<Section<'data>> {
+    let mut sections = image.file.sections();
+    let section = sections.find(|section| {
+        let offset = address.checked_sub(section.address());
+        let is_read = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+            if sh_flags & (elf::SHF_ALLOC | elf::SHF_WRITE | elf::SHF_EXECINSTR | elf::SHF_TLS) == elf::SHF_ALLOC);
+        is_read && offset.is_some_and(|offset| offset < section.size())
+    })?;
+    let is_after = image
+        .code()
+        .iter()
+        .all(|code| code.end <= section.address());
+    let (offset, _) = section.file_range().filter(|_| is_after)?;
+    Some(Section {
+        index: section.index().0,
+        address: section.address(),
+        offset,
+        data: section.data().ok()?,
+    })
+}
+
+/// The addresses of both tables, if those that are wanted are within a section of the script that is only read, and is after all code.
+pub(super) fn within(image: &Image<'_>, options: &Options) -> Option<[u64; 2]> {
+    let starts = [
+        address_of(image, SFRAME.start)?,
+        address_of(image, SYMBOLS.start)?,
+    ];
+    let wanted = [options.sframe.is_some(), options.symbols.is_some()];
+    let mut tables = starts.iter().zip(wanted);
+    let is_within = tables.all(|(start, wanted)| !wanted || around(image, *start).is_some());
+    is_within.then_some(starts)
+}
+
+/// The section of a table alone.
+fn own_section<'data>(
     image: &Image<'data>,
     place: &TableSection,
     size: usize,
@@ -98,22 +188,6 @@ pub(super) fn find<'data>(
             );
         }
     }
-    let is_loaded = image.file.segments().any(|segment| {
-        let offset = section.address.checked_sub(segment.address());
-        let (at, length) = segment.file_range();
-        offset.is_some_and(|offset| {
-            at.checked_add(offset) == Some(section.offset)
-                && offset
-                    .checked_add(size as u64)
-                    .is_some_and(|end| end <= length)
-        })
-    });
-    ensure!(
-        is_loaded || size == 0,
-        "section {name} at {:#x} to {end:#x} is in no segment that is loaded: the linker script must put it into one \
-         (a phdr of type PT_LOAD), and must not make it NOLOAD, INFO or DSECT",
-        section.address,
-    );
     Ok(section)
 }
 
@@ -141,38 +215,8 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
     }))
 }
 
-/// The patches that give the section with a rule map its name, in a file of 32 bits: the names of sections are written again behind the
-/// file's end.
-pub(super) fn map_header(image: &Image<'_>, section: Section<'_>) -> Result<Vec<Patch>> {
-    let object::File::Elf32(elf) = &image.file else {
-        bail!("a file of 64 bits for {}", image.architecture.name);
-    };
-    let (endian, data) = (elf.endian(), elf.data());
-    let table = elf.elf_section_table();
-    let names_index = SectionIndex(elf.elf_header().shstrndx(endian, data)? as usize);
-    let mut names_header = *table.section(names_index)?;
-    let mut names = names_header.data(endian, data)?.to_vec();
-    let name = names.len() as u32;
-    names.extend_from_slice(map::SECTION.as_bytes());
-    names.push(0);
-    let end = u32::try_from(data.len()).context("the file is too large")?;
-    names_header.sh_offset.set(endian, end);
-    names_header.sh_size.set(endian, names.len() as u32);
-    let mut header = *table.section(SectionIndex(section.index))?;
-    header.sh_name.set(endian, name);
-    let headers = u64::from(elf.elf_header().e_shoff(endian));
-    let patch = |index: usize, header: &SectionHeader32<Endianness>| Patch {
-        offset: headers + (index * size_of::<SectionHeader32<Endianness>>()) as u64,
-        bytes: bytes_of(header).to_vec(),
-    };
-    Ok(vec![
-        Patch {
-            offset: end.into(),
-            bytes: names,
-        },
-        patch(names_index.0, &names_header),
-        patch(section.index, &header),
-    ])
+fn no_place(place: &TableSection) -> String {
+    format!("there is no place for {}: {PLACE_THEM}", place.section)
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::arguments::CommandLine;
 use super::inputs::Found;
 use super::linker::{Linker, Outcome};
+use super::place;
 use super::room::{self, Room};
 use super::script;
 use super::strip::{self, Strip, WITHOUT_DEBUG};
@@ -34,6 +35,8 @@ pub(super) struct Plan<'a> {
     strip: Strip,
     /// The tables need debug information.
     keeps_debug: bool,
+    /// The tables are within a section of the script.
+    pub(super) is_within: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -43,9 +46,14 @@ impl<'a> Plan<'a> {
         linker: &'a Linker,
         names: &'a Names,
         inputs: &'a Found,
-        keeps_debug: bool,
-        arguments: Vec<OsString>,
+        (keeps_debug, is_within): (bool, bool),
+        mut arguments: Vec<OsString>,
     ) -> Self {
+        if is_within {
+            // Otherwise `--gc-sections` drops what nothing refers to.
+            let starts = [place::SFRAME.start, place::SYMBOLS.start];
+            arguments.extend(starts.map(|start| format!("--undefined={start}").into()));
+        }
         let mut plan = Self {
             line,
             linker,
@@ -60,6 +68,7 @@ impl<'a> Plan<'a> {
             strip: Strip::of(&arguments),
             arguments,
             keeps_debug,
+            is_within,
         };
         plan.checked = match plan.strips_needed() {
             true => strip::unstripped(&plan.arguments),
@@ -113,7 +122,14 @@ impl<'a> Plan<'a> {
         // It is not the image that is given out, so it has only what the tables are made from.
         let more = (!self.keeps_debug).then(|| WITHOUT_DEBUG.into());
         let arguments: Vec<OsString> = self.checked.iter().cloned().chain(more).collect();
-        Ok((self.run(&arguments, self.keeps_debug)?, None))
+        let outcome = match self.inputs.architecture.filter(|_| self.is_within) {
+            Some(architecture) => {
+                let little = Room::little(&self.line.options);
+                self.with_room(&arguments, self.keeps_debug, (little, architecture))?
+            }
+            None => self.run(&arguments, self.keeps_debug)?,
+        };
+        Ok((outcome, None))
     }
 
     /// The link of the image that the tables are checked against.
@@ -133,7 +149,7 @@ impl<'a> Plan<'a> {
         with_debug: bool,
         (room, architecture): Needed,
     ) -> Result<Outcome> {
-        let object = room.object(architecture)?;
+        let object = room.object(architecture, self.is_within)?;
         let object = Temporary::written(self.names, "o", &object)?;
         let arguments = script::behind(object.path().into(), arguments);
         self.run(&arguments, with_debug)

@@ -3,16 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use object::write::Object;
-use object::{BinaryFormat, Endianness, SectionFlags, SectionKind, elf};
+use object::write::{Object, Symbol, SymbolSection};
+use object::{
+    BinaryFormat, Endianness, SectionFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
+};
 
 use super::options::Options;
+use super::place;
 use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
 use crate::{map, sframe, symbols};
 
 /// Alignment of both tables, in bytes, which SFrame's readers expect.
 const ALIGNMENT: u64 = 8;
+
+/// The input section of constants: scripts of kernels put it between the symbols, or into the segment, by which they map what is only read.
+const RODATA: &str = ".rodata";
 
 /// The space for tables up to this size, in bytes, is not rounded up.
 const SMALL: usize = 4096;
@@ -83,21 +89,34 @@ impl Room {
             && self.symbols.is_some() == options.symbols.is_some()
     }
 
+    /// A little of each, for a first link that shows where they would be.
+    pub(super) fn little(options: &Options) -> Self {
+        Self {
+            sframe: options.sframe.map(|_| ALIGNMENT as usize),
+            symbols: options.symbols.map(|_| ALIGNMENT as usize),
+        }
+    }
+
     /// The object file's bytes. The tables are written later, because they depend on the sections' addresses and on the build id
-    /// that the linker computes.
-    pub(super) fn object(self, architecture: &Architecture) -> Result<Vec<u8>> {
+    /// that the linker computes. With `is_within`, the tables are constants as those of the kernel, with the symbols around them that
+    /// [`super::SCRIPT`] defines otherwise.
+    pub(super) fn object(self, architecture: &Architecture, is_within: bool) -> Result<Vec<u8>> {
         let endianness = if architecture.is_big_endian() {
             Endianness::Big
         } else {
             Endianness::Little
         };
         let mut file = Object::new(BinaryFormat::Elf, architecture.machine, endianness);
-        let sections = [
-            (sframe::INPUT_SECTION, self.sframe),
-            (symbols::INPUT_SECTION, self.symbols),
+        let tables = [
+            (sframe::INPUT_SECTION, self.sframe, place::SFRAME),
+            (symbols::INPUT_SECTION, self.symbols, place::SYMBOLS),
         ];
-        for (name, size) in sections {
-            let Some(size) = size else { continue };
+        for (own, size, table) in tables {
+            let (name, size) = match (is_within, size) {
+                (true, size) => (RODATA, size.unwrap_or_default()),
+                (false, Some(size)) => (own, size),
+                (false, None) => continue,
+            };
             let id = file.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
             let section = file.section_mut(id);
             section.set_data(vec![0; size], ALIGNMENT);
@@ -106,6 +125,20 @@ impl Room {
                 sh_type: elf::SHT_PROGBITS,
                 sh_flags: elf::SHF_ALLOC,
             };
+            if is_within {
+                for (name, value) in [(table.start, 0), (table.end, size as u64)] {
+                    file.add_symbol(Symbol {
+                        name: name.into(),
+                        value,
+                        size: 0,
+                        kind: SymbolKind::Label,
+                        scope: SymbolScope::Dynamic,
+                        weak: false,
+                        section: SymbolSection::Section(id),
+                        flags: SymbolFlags::None,
+                    });
+                }
+            }
         }
         // Without it GNU ld makes the stack executable.
         let note = file.add_section(Vec::new(), b".note.GNU-stack".into(), SectionKind::Note);

@@ -29,6 +29,16 @@ const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
 
 /// Whether a linker script among the arguments has a place for the tables, itself or in a file that it includes.
 pub(super) fn has_place(arguments: &[OsString]) -> bool {
+    mention(arguments, &PLACE)
+}
+
+/// Whether a linker script among the arguments lists the sections of the image.
+pub(super) fn has_sections(arguments: &[OsString]) -> bool {
+    mention(arguments, &["SECTIONS"])
+}
+
+/// Whether a linker script among the arguments, or a file that it includes, has one of these words.
+fn mention(arguments: &[OsString], words: &[&str]) -> bool {
     let folders = folders(arguments);
     // Other values are no scripts: the last build may have written a map file that names the tables.
     let scripts = roles(arguments).filter(|(_, role)| match role {
@@ -46,7 +56,7 @@ pub(super) fn has_place(arguments: &[OsString]) -> bool {
                 value.filter(|value| !value.is_empty())
             }
         };
-        mentions_place(joined.unwrap_or(argument), &folders, 0)
+        mentions(joined.unwrap_or(argument), words, &folders, 0)
     })
 }
 
@@ -67,12 +77,12 @@ fn folders(arguments: &[OsString]) -> Vec<PathBuf> {
     folders
 }
 
-fn mentions_place(name: &OsStr, folders: &[PathBuf], depth: usize) -> bool {
+fn mentions(name: &OsStr, wanted: &[&str], folders: &[PathBuf], depth: usize) -> bool {
     let mut candidates = folders.iter().map(|folder| folder.join(name));
     let Some(text) = candidates.find_map(|path| text(&path)) else {
         return false;
     };
-    if PLACE.iter().any(|place| text.contains(place)) {
+    if wanted.iter().any(|wanted| text.contains(wanted)) {
         return true;
     }
     let mut words = text.split_whitespace();
@@ -80,7 +90,7 @@ fn mentions_place(name: &OsStr, folders: &[PathBuf], depth: usize) -> bool {
         if word == "INCLUDE"
             && depth < MAX_DEPTH
             && let Some(file) = words.next()
-            && mentions_place(file.trim_matches('"').as_ref(), folders, depth + 1)
+            && mentions(file.trim_matches('"').as_ref(), wanted, folders, depth + 1)
         {
             return true;
         }

@@ -13,7 +13,7 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, SectionHeader};
 use object::{Endianness, FileKind};
 
-use super::class::{Class, Header, Headers, Segment, fits};
+use crate::class::{Class, Header, Headers, Segment, TOO_LONG, fits};
 
 /// Alignment of a section, in bytes.
 const ALIGNMENT: u64 = 8;
@@ -23,8 +23,6 @@ const MAX_GAP: u64 = 64 << 20;
 
 /// The error if the file reaches up to the last address.
 const NO_ADDRESSES: &str = "no addresses left for tables";
-/// The error if the tables lie behind the last offset that a file's header can name.
-const TOO_LONG: &str = "the file with its tables is longer than its headers can say";
 
 /// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]

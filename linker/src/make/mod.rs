@@ -1,7 +1,6 @@
 //! `sframe make`: adds tables to a linked file.
 
 mod append;
-mod class;
 
 pub use append::{Appended, Gone, NewSection};
 

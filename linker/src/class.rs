@@ -9,46 +9,49 @@ use object::pod::bytes_of;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, U16, U32, U64};
 
+/// The error if the tables lie behind the last offset that a file's header can name.
+pub(crate) const TOO_LONG: &str = "the file with its tables is longer than its headers can say";
+
 /// A program header, of either class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) kind: elf::ProgramType,
-    pub(super) flags: elf::ProgramFlags,
-    pub(super) offset: u64,
-    pub(super) address: u64,
-    pub(super) physical: u64,
+pub(crate) struct Segment {
+    pub(crate) kind: elf::ProgramType,
+    pub(crate) flags: elf::ProgramFlags,
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+    pub(crate) physical: u64,
     /// Bytes in the file, and in memory.
-    pub(super) size: u64,
-    pub(super) in_memory: u64,
-    pub(super) alignment: u64,
+    pub(crate) size: u64,
+    pub(crate) in_memory: u64,
+    pub(crate) alignment: u64,
 }
 
 /// A section header, of either class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
-    pub(super) name: u32,
-    pub(super) kind: elf::SectionType,
-    pub(super) flags: elf::SectionFlags,
-    pub(super) address: u64,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-    pub(super) link: u32,
-    pub(super) info: u32,
-    pub(super) alignment: u64,
-    pub(super) entry_size: u64,
+pub(crate) struct Header {
+    pub(crate) name: u32,
+    pub(crate) kind: elf::SectionType,
+    pub(crate) flags: elf::SectionFlags,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) link: u32,
+    pub(crate) info: u32,
+    pub(crate) alignment: u64,
+    pub(crate) entry_size: u64,
 }
 
 /// Where a file's header says that other headers are, and how many.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Headers {
-    pub(super) segments_at: u64,
-    pub(super) segments: u16,
-    pub(super) sections_at: u64,
-    pub(super) sections: u16,
+pub(crate) struct Headers {
+    pub(crate) segments_at: u64,
+    pub(crate) segments: u16,
+    pub(crate) sections_at: u64,
+    pub(crate) sections: u16,
 }
 
 /// A class. Numbers that are written are known to fit: see [`Class::LAST`].
-pub(super) trait Class: FileHeader<Endian = Endianness> {
+pub(crate) trait Class: FileHeader<Endian = Endianness> {
     /// Bytes of a program header, and of a section header.
     const SEGMENT: usize;
     const SECTION: usize;
@@ -67,7 +70,7 @@ pub(super) trait Class: FileHeader<Endian = Endianness> {
 
 impl Segment {
     /// Reads one.
-    pub(super) fn read<T: ProgramHeader<Endian = Endianness>>(
+    pub(crate) fn read<T: ProgramHeader<Endian = Endianness>>(
         from: &T,
         endian: Endianness,
     ) -> Self {
@@ -86,7 +89,7 @@ impl Segment {
 
 impl Header {
     /// Reads one.
-    pub(super) fn read<T: SectionHeader<Endian = Endianness>>(
+    pub(crate) fn read<T: SectionHeader<Endian = Endianness>>(
         from: &T,
         endian: Endianness,
     ) -> Self {
@@ -106,7 +109,7 @@ impl Header {
 }
 
 /// An error unless a file of a class has room for an end: the address, or the offset, behind the last byte.
-pub(super) fn fits<C: Class>(end: u64, what: &'static str) -> Result<()> {
+pub(crate) fn fits<C: Class>(end: u64, what: &'static str) -> Result<()> {
     let last = end.checked_sub(1).filter(|last| *last <= C::LAST);
     last.map(|_| ()).context(what)
 }
