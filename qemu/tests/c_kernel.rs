@@ -4,6 +4,7 @@ mod build;
 mod code;
 mod compiled;
 mod cpus;
+mod folded;
 mod given;
 mod handlers;
 mod higher;
@@ -20,6 +21,7 @@ use compiled::{
     without_call_frame_information_the_code_is_enough,
 };
 use cpus::a_report_has_the_callers_of_another_cpu;
+use folded::folded_functions_have_both_names;
 use given::{
     a_failure_of_the_console_is_one_line, functions_of_the_kernel_take_the_place_of_the_librarys,
     what_the_header_allows_to_be_null_may_be,
@@ -106,4 +108,22 @@ each_on_x86_64! {
     a_kernel_in_the_upper_half_is_reported,
     stacks_in_the_upper_half_need_not_be_told,
     a_report_names_tables_that_are_not_mapped,
+}
+
+/// The same by lld.
+macro_rules! each_by_lld {
+    ($($test:ident),+ $(,)?) => {
+        $(
+            mod $test {
+                #[test]
+                fn clang() { super::$test(super::CLANG); }
+                #[test]
+                fn cross_clang() { super::$test(super::CROSS_CLANG); }
+            }
+        )+
+    };
+}
+
+each_by_lld! {
+    folded_functions_have_both_names,
 }

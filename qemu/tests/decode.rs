@@ -33,14 +33,14 @@ fn boot(image: &Path, scenario: &str) -> Ran {
 }
 
 /// Decodes a log from standard input.
-fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
+pub fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
     let words = ["decode".as_ref(), "--image".as_ref(), image.as_os_str()];
     let arguments = arguments.iter().map(OsStr::new);
     fed(words.into_iter().chain(arguments), log)
 }
 
 /// The same report as from a kernel without any names: its frames end after the letter.
-fn bare(log: &str) -> String {
+pub fn bare(log: &str) -> String {
     let mut text = String::new();
     for line in log.lines() {
         let is_frame = line.get(4..8) == Some(": 0x");

@@ -214,7 +214,7 @@ impl<'data> Subject<'data> {
                 Some((name, answer.start, answer.size))
             }
             NameSource::Symbols(symbols) => symbols.at(address).map(|symbol| {
-                let name = Names::Short.name(&symbol.name);
+                let name = Names::Short.of(symbol);
                 (name, symbol.start, symbol.size)
             }),
         }

@@ -128,26 +128,25 @@ impl Code {
         // Number 0 is for functions that debug information does not name.
         code.names.number("");
         code.stacks.push(Vec::new());
-        let sections = if with_lines {
+        let mut sections = if with_lines {
             Sections::of(file, Live::of(file, symbols).as_ref())?
         } else {
             None
         };
-        let dwarf = sections.as_ref().map(|sections| Arc::new(sections.open()));
-        let symbols = match &dwarf {
-            Some(dwarf) => &bounded(dwarf, symbols.clone())?,
-            None => &named(file, symbols.clone())?,
+        let symbols = match &mut sections {
+            Some(sections) => {
+                let symbols = bounded(&sections.open(), symbols.clone())?;
+                sections.leave_out_folded(&symbols)?;
+                symbols
+            }
+            None => named(file, symbols.clone())?,
         };
+        let dwarf = sections.as_ref().map(|sections| Arc::new(sections.open()));
         let mut all: Vec<&Symbol> = symbols.0.iter().collect();
         let names = in_parts(
             &mut all,
             |symbol| symbol.name.len() as u64,
-            |symbols| -> Vec<String> {
-                symbols
-                    .iter()
-                    .map(|symbol| names.name(&symbol.name))
-                    .collect()
-            },
+            |symbols| -> Vec<String> { symbols.iter().map(|symbol| names.of(symbol)).collect() },
         );
         for (symbol, name) in symbols.0.iter().zip(names.iter().flatten()) {
             let name = code.names.number(name);

@@ -30,6 +30,12 @@ pub struct Symbol {
     pub others: Vec<String>,
     /// How many of `others`, the first ones, are preferred less only for their letters.
     pub rivals: usize,
+    /// How many of `others`, the first ones, are functions of the same size, with any binding.
+    pub functions: usize,
+    /// Names of functions that the code may be of as well as of `name`.
+    pub or: Vec<String>,
+    /// The code of one of these was replaced by this code.
+    pub is_folded: bool,
 }
 
 /// What GCC, LLVM and BOLT append to the name of an outlined part of a function: `.cold`, `.cold.1`, `.warm`.
@@ -46,6 +52,9 @@ impl Symbol {
         others.dedup();
         others.retain(|other| other.5 != own.5);
         self.rivals = others.iter().filter(|other| is_rival(other)).count();
+        let is_function =
+            |(label, size, ..): &Rank<'_>| !label && (label, size) == (&own.0, &own.1);
+        self.functions = others.iter().filter(|other| is_function(other)).count();
         self.others = others.iter().map(|other| other.5.to_owned()).collect();
     }
 
@@ -283,6 +292,9 @@ fn with_sizes(
             name: (*name).to_owned(),
             others: Vec::new(),
             rivals: 0,
+            functions: 0,
+            or: Vec::new(),
+            is_folded: false,
         });
     }
     symbols

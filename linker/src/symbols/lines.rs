@@ -12,7 +12,7 @@ use super::agree::{Agreement, Disagreement};
 use super::path::Paths;
 use super::reader::{Addresses, Reader};
 use super::split::Split;
-use super::{Names, printable, short};
+use super::{Names, printable, short, without_others};
 
 /// The folders that paths of files are relative to, and the files whose short paths would be the same.
 ///
@@ -181,7 +181,7 @@ impl<'a> Lines<'a> {
     ) -> Result<(), Disagreement> {
         found.clear();
         let is_name = |outermost: &Found<'_, _>| {
-            shown(outermost, self.names).as_deref() == Some(names.text(own))
+            shown(outermost, self.names).as_deref() == Some(without_others(names.text(own)))
         };
         let context = (&self.addresses, self.split);
         let frames = self

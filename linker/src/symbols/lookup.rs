@@ -58,9 +58,10 @@ impl DebugLookup {
     /// Returns an error if debug information is damaged.
     pub fn of(file: &object::File<'_>, path: &Path, symbols: &Symbols) -> Result<Option<Self>> {
         let live = Live::of(file, symbols);
-        let Some(sections) = Sections::copied(file, live.as_ref())? else {
+        let Some(mut sections) = Sections::copied(file, live.as_ref())? else {
             return Ok(None);
         };
+        sections.leave_out_folded(symbols)?;
         let files = Files::of(&sections.open(), Some(&package_of(path)))?;
         let lookup = Lookup::try_new(Read { sections, files }, |read| {
             let dwarf = read.sections.open();

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | functions of the image, and where their code ends | `collect`, `starts`, `subprograms` |
 //! | of several names of a function, the one that calls have | `named` |
-//! | names as a report prints them | `short` |
+//! | names as a report prints them | `short`, `or` |
 //! | which instructions there are | `instructions` |
 //! | the frames at each of them | `lines`, `path`, `trace` |
 //! | debug information, in the image and in other files | `sections`, `split`, `reader` |
-//! | lines that are not those of the function | `agree`, `removed` |
+//! | lines that are not those of the function | `agree`, `removed`, `folded` |
 //! | functions with the frames of their instructions | `code` |
 //! | the frames at a single address | `lookup` |
 //! | as few rows as a level needs | `rows` |
@@ -26,12 +26,14 @@ mod chunks;
 mod code;
 mod collect;
 mod compare;
+mod folded;
 mod grammar;
 mod instructions;
 mod level;
 mod lines;
 mod lookup;
 mod named;
+mod or;
 mod pairs;
 mod parts;
 mod path;
@@ -60,6 +62,7 @@ pub use level::Level;
 pub use lines::{Frame, Texts};
 pub use lookup::{DebugLookup, SourceFrame};
 pub use named::named;
+pub use or::{with_others, without_others};
 pub use path::Paths;
 pub use printable::printable;
 pub use short::short;
@@ -83,6 +86,13 @@ pub enum Names {
 }
 
 impl Names {
+    /// The name of a function, with the names of others that its code may be of.
+    #[must_use]
+    pub fn of(self, symbol: &Symbol) -> String {
+        let others = symbol.or.iter().map(|other| self.name(other));
+        with_others(self.name(&symbol.name), others)
+    }
+
     /// The name of a symbol, demangled if it is Rust's, and [`printable()`].
     #[must_use]
     pub fn name(self, symbol: &str) -> String {

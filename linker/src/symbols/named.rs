@@ -9,10 +9,10 @@ use gimli::{
 };
 use rustc_hash::FxHashSet;
 
-use super::Symbols;
 use super::reader::Reader;
 use super::removed::REMOVED;
 use super::sections::Sections;
+use super::{Symbol, Symbols};
 
 /// Entries that each refer to the next one for their name. Compilers make two.
 const REFERENCES: usize = 8;
@@ -22,33 +22,69 @@ const REFERENCES: usize = 8;
 /// # Errors
 /// Debug information is damaged.
 pub fn named(file: &object::File<'_>, mut symbols: Symbols) -> Result<Symbols> {
-    if has_rivals(&symbols)
-        && let Some(sections) = Sections::of(file, None)?
-    {
-        choose(&mut symbols, &sections.open())?;
+    if !has_several(&symbols) {
+        return Ok(symbols);
+    }
+    match Sections::of(file, None)? {
+        Some(sections) => choose(&mut symbols, &sections.open())?,
+        None => {
+            for symbol in &mut symbols.0 {
+                symbol.or = symbol.others[..symbol.equal()].to_vec();
+            }
+        }
     }
     Ok(symbols)
 }
 
-fn has_rivals(symbols: &Symbols) -> bool {
-    symbols.0.iter().any(|symbol| symbol.rivals > 0)
+fn has_several(symbols: &Symbols) -> bool {
+    let mut symbols = symbols.0.iter();
+    symbols.any(|symbol| symbol.rivals > 0 || symbol.functions > 0)
 }
 
-/// Prefers the name of a function that is not folded into another: debug information has it at the address. Then a name that calls have.
+/// Prefers the name of a function that is not folded into another: debug information has it at the address. Then a name that calls have. Keeps
+/// the names of the functions that the code may be of, too.
 ///
 /// # Errors
 /// Debug information is damaged.
 pub(super) fn choose(symbols: &mut Symbols, dwarf: &Dwarf<Reader<'_>>) -> Result<()> {
-    if !has_rivals(symbols) {
+    if !has_several(symbols) {
         return Ok(());
     }
     let found = Found::of(symbols, dwarf)?;
     for symbol in &mut symbols.0 {
-        let names = std::iter::once(&symbol.name).chain(&symbol.others[..symbol.rivals]);
-        let rank = |name: &str| (found.folded.contains(name), !found.called.contains(name));
+        let names = std::iter::once(&symbol.name).chain(&symbol.others);
+        let rivals = names.clone().take(1 + symbol.rivals);
+        let functions = names.take(1 + symbol.functions);
+        let is_folded = |name: &str| found.folded.contains(name);
+        let rank = |name: &str| (is_folded(name), !found.called.contains(name));
         // The first of several, as the symbol table orders them.
-        let best = names.enumerate().min_by_key(|(at, name)| (rank(name), *at));
-        if let Some(other) = best.and_then(|(at, _)| at.checked_sub(1)) {
+        let best = rivals.clone().enumerate();
+        let best = best.min_by_key(|(at, name)| (rank(name), *at));
+        // Of another binding only where all of this one are folded.
+        let best = best.filter(|(_, name)| !is_folded(name));
+        let other = || {
+            functions
+                .clone()
+                .enumerate()
+                .find(|(_, name)| !is_folded(name))
+        };
+        let at = best.or_else(other).map_or(0, |(at, _)| at);
+        let (chosen, has_code) = match functions.clone().nth(at) {
+            Some(name) => (
+                rank(name),
+                functions.clone().any(|name| found.live.contains(name)),
+            ),
+            None => continue,
+        };
+        symbol.is_folded = functions.clone().any(|name| is_folded(name));
+        // Other names of a function in debug information are of this function.
+        let is_equal =
+            |at: usize, name: &str| !has_code && at <= symbol.equal() && rank(name) == chosen;
+        let or = functions
+            .enumerate()
+            .filter(|(other, name)| *other != at && (is_folded(name) || is_equal(*other, name)));
+        symbol.or = or.map(|(_, name)| name.clone()).collect();
+        if let Some(other) = at.checked_sub(1) {
             // The order of the rest stays.
             let chosen = symbol.others.remove(other);
             let before = std::mem::replace(&mut symbol.name, chosen);
@@ -58,6 +94,13 @@ pub(super) fn choose(symbols: &mut Symbols, dwarf: &Dwarf<Reader<'_>>) -> Result
     Ok(())
 }
 
+impl Symbol {
+    /// How many of `others`, the first ones, are functions that the symbol table does not prefer less.
+    fn equal(&self) -> usize {
+        self.rivals.min(self.functions)
+    }
+}
+
 /// What debug information has of names that are equal for the symbol table.
 #[derive(Default)]
 struct Found {
@@ -65,11 +108,14 @@ struct Found {
     folded: FxHashSet<String>,
     /// The names that calls have.
     called: FxHashSet<String>,
+    /// The names of functions with code.
+    live: FxHashSet<String>,
 }
 
 impl Found {
     fn of(symbols: &Symbols, dwarf: &Dwarf<Reader<'_>>) -> Result<Self> {
-        let several = symbols.0.iter().filter(|symbol| symbol.rivals > 0);
+        let several = symbols.0.iter();
+        let several = several.filter(|symbol| symbol.rivals > 0 || symbol.functions > 0);
         let names: FxHashSet<&[u8]> = several
             .flat_map(|symbol| std::iter::once(&symbol.name).chain(&symbol.others))
             .map(|name| name.as_bytes())
@@ -84,9 +130,12 @@ impl Found {
             while let Some(entry) = entries.next_dfs().context(damaged)? {
                 let tag = entry.tag();
                 let (name, named) = if tag == DW_TAG_subprogram {
-                    let is_folded = is_removed(unit, entry).context(damaged)?;
-                    let name = is_folded.then(|| name(unit, entry, REFERENCES));
-                    (name.flatten(), &mut found.folded)
+                    let is_removed = is_removed(unit, entry).context(damaged)?;
+                    let name = is_removed.and_then(|_| name(unit, entry, REFERENCES));
+                    match is_removed {
+                        Some(true) => (name, &mut found.folded),
+                        _ => (name, &mut found.live),
+                    }
                 } else if tag == DW_TAG_call_site {
                     (called(unit, entry, DW_AT_call_origin), &mut found.called)
                 } else if tag == DW_TAG_GNU_call_site {
@@ -103,13 +152,13 @@ impl Found {
     }
 }
 
-/// Whether a function has code, and none in the image.
+/// Whether the code of a function is not in the image; `None`: it has none.
 fn is_removed<'a>(
     unit: UnitRef<'_, Reader<'a>>,
     entry: &DebuggingInformationEntry<Reader<'a>>,
-) -> gimli::Result<bool> {
+) -> gimli::Result<Option<bool>> {
     let mut ranges = unit.die_ranges(entry)?;
-    Ok(ranges.next()?.is_some_and(|range| range.begin <= REMOVED))
+    Ok(ranges.next()?.map(|range| range.begin <= REMOVED))
 }
 
 /// The name of what an entry refers to by this attribute.

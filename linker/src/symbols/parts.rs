@@ -6,7 +6,7 @@ use unwind::symbols::format;
 use super::chunks::number;
 use super::code::Code;
 use super::records::Records;
-use super::{grammar, phrases};
+use super::{grammar, or, phrases};
 
 /// The parts that hold rows.
 pub(super) fn row_parts(starts: &[u32], rows: &[Vec<u8>]) -> [(u32, Vec<u8>); 4] {
@@ -33,7 +33,7 @@ pub(super) fn record_parts(code: &Code, records: &Records) -> [(u32, Vec<u8>); 5
     files.sort_by_key(|file| (std::cmp::Reverse(uses[file]), *file));
     let file_numbers: FxHashMap<u32, u32> = files.iter().copied().zip(1..).collect();
 
-    let names = records_in_order().map(|record| code.names.text(record.key.0).into());
+    let names = records_in_order().map(|record| or::stored(code.names.text(record.key.0)));
     let paths = files.iter().map(|file| code.files.text(*file).into());
     let texts: Vec<Vec<u8>> = names.chain(paths).collect();
     let grammar::Compressed { grammar, codes } = grammar::compress(&texts);

@@ -1,6 +1,7 @@
 //! Lines of removed functions: linkers leave them at address 0, where an image may have code.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 use anyhow::{Context, Result};
 use gimli::{DebugLine, DebugLineOffset, EndianSlice, Format, Reader as _};
@@ -51,10 +52,13 @@ impl Live {
 }
 
 /// A part of a line table: where the operand with its first address is in the section, and its addresses.
-struct Part {
-    operand: usize,
-    start: u64,
+pub(super) struct Part {
+    pub(super) operand: usize,
+    pub(super) start: u64,
     end: u64,
+    /// The number of the file and the line of its first row.
+    pub(super) file: u64,
+    pub(super) line: u64,
 }
 
 /// The section `.debug_line`, in which lines of removed functions have the address that stands for none.
@@ -87,17 +91,25 @@ pub fn without_removed<'data>(
     if operands.is_empty() {
         return Ok(section);
     }
-    let mut section = section.into_owned();
+    let mut section = section;
+    remove(&mut section, &operands, word);
+    Ok(section)
+}
+
+/// Gives parts of the section `.debug_line` the address that stands for none.
+pub(super) fn remove(section: &mut Cow<'_, [u8]>, operands: &[usize], word: u8) {
     for operand in operands {
-        if let Some(bytes) = section.get_mut(operand..operand + usize::from(word)) {
+        if let Some(bytes) = section
+            .to_mut()
+            .get_mut(*operand..operand + usize::from(word))
+        {
             bytes.fill(0xff);
         }
     }
-    Ok(Cow::Owned(section))
 }
 
 /// The parts of the line table at an offset in the section, and its size in bytes.
-fn parts(section: Reader<'_>, at: usize, word: u8) -> gimli::Result<(Vec<Part>, usize)> {
+pub(super) fn parts(section: Reader<'_>, at: usize, word: u8) -> gimli::Result<(Vec<Part>, usize)> {
     let table = DebugLine::from(section).program(DebugLineOffset(at), word, None, None)?;
     let header = table.header();
     let length = match header.format() {
@@ -137,17 +149,21 @@ fn parts(section: Reader<'_>, at: usize, word: u8) -> gimli::Result<(Vec<Part>, 
             }
         }
     }
-    let (_, sequences) = table.sequences()?;
+    let (table, sequences) = table.sequences()?;
     // A table with parts that have no address of their own is left as it is.
     let is_complete = sequences.len() == operands.len();
     let parts = sequences
         .iter()
         .zip(operands)
         .filter_map(|(part, operand)| {
+            let mut rows = table.resume_from(part);
+            let first = rows.next_row().ok().flatten().map(|(_, row)| *row);
             Some(Part {
                 operand: operand?,
                 start: part.start,
                 end: part.end,
+                file: first.map_or(0, |row| row.file_index()),
+                line: first.and_then(|row| row.line()).map_or(0, NonZeroU64::get),
             })
         });
     Ok((parts.filter(|_| is_complete).collect(), size))

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use anyhow::{Context, Result};
 use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
+use rustc_hash::FxHashSet;
 
 use super::reader::{Reader, endian};
-use super::removed::{Live, without_removed};
+use super::removed::{Live, remove, without_removed};
+use super::{Symbols, folded};
 use crate::compressed::uncompressed;
 
 /// The sections of debug information, uncompressed.
@@ -15,6 +17,8 @@ use crate::compressed::uncompressed;
 pub struct Sections<'data> {
     sections: gimli::DwarfSections<Cow<'data, [u8]>>,
     endian: RunTimeEndian,
+    /// Bytes of an address.
+    word: u8,
 }
 
 impl<'data> Sections<'data> {
@@ -59,8 +63,29 @@ impl<'data> Sections<'data> {
         sections: gimli::DwarfSections<Cow<'data, [u8]>>,
         file: &object::File<'_>,
     ) -> Self {
-        let endian = endian(file);
-        Self { sections, endian }
+        Self {
+            sections,
+            endian: endian(file),
+            word: if file.is_64() { 8 } else { 4 },
+        }
+    }
+
+    /// Leaves out the lines of functions that were folded into another one, as far as these symbols name them.
+    ///
+    /// # Errors
+    /// Debug information is damaged.
+    pub(super) fn leave_out_folded(&mut self, symbols: &Symbols) -> Result<()> {
+        let shared = symbols.0.iter().filter(|symbol| symbol.is_folded);
+        let shared: FxHashSet<u64> = shared.map(|symbol| symbol.start).collect();
+        if !shared.is_empty() {
+            let operands = folded::operands(&self.open(), &shared, self.word)?;
+            self.sections.debug_line = self.sections.debug_line.borrow(|section| {
+                let mut section = section.clone();
+                remove(&mut section, &operands, self.word);
+                section
+            });
+        }
+        Ok(())
     }
 
     /// The sections for readers, of which several share what all need: the abbreviations, which are read once.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use linker::symbols::short;
+use linker::symbols::{short, without_others};
 use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
@@ -246,7 +246,10 @@ impl<'a> Lines<'a> {
         let name = answer.outermost();
         if name.is_empty() {
             Decoded::Same
-        } else if are_of_one_function(name.bytes(), self.function.bytes()) {
+        } else if are_of_one_function(
+            without_others(name).bytes(),
+            without_others(&self.function).bytes(),
+        ) {
             Decoded::Removed
         } else {
             Decoded::Text(format!("{before}{name}"))

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 use linker::image::build_id;
-use linker::symbols::{DebugLookup, Symbol, Symbols, named, printable, short};
+use linker::symbols::{
+    DebugLookup, Symbol, Symbols, named, printable, short, with_others, without_others,
+};
 use object::{CompressionFormat, Object, ObjectKind, ObjectSection, SectionKind};
 
 use unwind::symbols::are_of_one_function;
@@ -142,6 +144,7 @@ impl Symbolizer {
     #[must_use]
     pub fn find(&self, name: &str, size: u64) -> Option<Function> {
         let symbols = &self.symbols.0;
+        let name = without_others(name);
         let named = self.names.get_or_init(|| self.names()).get(name)?;
         let mut fitting = named.iter().filter(|at| self.has_size(**at, size));
         let found = fitting.next()?;
@@ -167,9 +170,13 @@ impl Symbolizer {
         let here = here.ok().filter(|at| self.has_size(*at, size));
         let here = here.map(|at| &symbols[at]);
         // The device may leave out generic arguments, and which piece of a function it is.
-        let name = short(name);
+        let name = short(without_others(name));
         let is_named = |other: &str| are_of_one_function(name.bytes(), short(other).bytes());
-        let is_source = answer.sources.iter().any(|source| is_named(&source.name));
+        let mut sources = answer
+            .sources
+            .iter()
+            .map(|source| without_others(&source.name));
+        let is_source = sources.any(is_named);
         match symbols.is_empty() {
             true => is_source,
             false => here.is_some_and(|one| {
@@ -245,6 +252,11 @@ impl Symbolizer {
         if sources.is_empty() {
             let of_symbol = of_symbol().map(|name| Source { name, place: None });
             sources.extend(of_symbol);
+        }
+        if let (Some(symbol), Some(outermost)) = (symbol, sources.last_mut()) {
+            let own = std::mem::take(&mut outermost.name);
+            let others = symbol.or.iter().map(|other| demangled(other));
+            outermost.name = with_others(own, others);
         }
         Answer { function, sources }
     }

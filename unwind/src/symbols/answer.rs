@@ -4,7 +4,7 @@ use core::fmt::{self, Display, Write};
 use core::iter::Take;
 
 use crate::symbols::format::{
-    EDGES_MAX, LINE_UNKNOWN, LOOKUP_STEPS, MAX_EDGES, TEXT_MAX, TEXT_STEPS,
+    EDGES_MAX, LINE_UNKNOWN, LOOKUP_STEPS, MAX_EDGES, OTHER_NAMES, TEXT_MAX, TEXT_STEPS,
 };
 use crate::symbols::grammar::{Expansion, Grammar};
 use crate::symbols::record::{Edge, Record};
@@ -166,6 +166,10 @@ impl<'a> SourceFrame<'a> {
     }
 }
 
+/// What is written around names of other functions.
+const BEGIN: &str = " (or ";
+const END: &str = ")";
+
 /// A name or a path, compressed: it is expanded as it is written.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
@@ -195,20 +199,32 @@ impl<'a> Text<'a> {
     }
 
     /// Writes it, character by character, with U+FFFD for what is not UTF-8, and `?` for what would act instead of being seen:
-    /// control characters, line separators, and those that turn the direction of writing. A name forges no line of a report.
+    /// control characters, line separators, and those that turn the direction of writing. A name forges no line of a report. Names of
+    /// other functions that the same code may be of follow in parentheses.
     ///
     /// # Errors
     /// The errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let mut bytes = self.bytes();
+        let mut end = "";
         while let Some(first) = bytes.next() {
+            if first == OTHER_NAMES {
+                out.write_str(BEGIN)?;
+                end = END;
+                continue;
+            }
             out.write_char(match character(first, &mut bytes) {
                 Some(character) if acts(character) => '?',
                 Some(character) => character,
                 None => char::REPLACEMENT_CHARACTER,
             })?;
         }
-        Ok(())
+        out.write_str(end)
+    }
+
+    /// The bytes of the name without those of other functions.
+    fn own_bytes(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.bytes().take_while(|byte| *byte != OTHER_NAMES)
     }
 }
 
@@ -268,7 +284,7 @@ impl Text<'_> {
     /// Whether it is the name that compilers give to a function's seldom executed piece.
     pub(super) fn is_cold(&self) -> bool {
         let mut rest: &[u8] = b".cold";
-        self.bytes().any(|byte| {
+        self.own_bytes().any(|byte| {
             rest = match rest.split_first() {
                 Some((next, after)) if *next == byte => after,
                 _ if byte == b'.' => b"cold",
@@ -281,7 +297,7 @@ impl Text<'_> {
     /// [`are_of_one_function`], for names that are not expanded. Not inlined, so that they are on the stack only meanwhile.
     #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
-        are_of_one_function(self.bytes(), other.bytes())
+        are_of_one_function(self.own_bytes(), other.own_bytes())
     }
 }
 
@@ -299,10 +315,24 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Compares with a string, without expanding the text into a buffer.
+/// Compares what is written with a string, without expanding the text into a buffer.
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
-        self.bytes().eq(other.bytes())
+        let (mut rest, mut end) = (other.as_bytes(), "");
+        for byte in self.bytes() {
+            let shown = match byte {
+                OTHER_NAMES => {
+                    end = END;
+                    BEGIN.as_bytes()
+                }
+                _ => core::slice::from_ref(&byte),
+            };
+            match rest.strip_prefix(shown) {
+                Some(behind) => rest = behind,
+                None => return false,
+            }
+        }
+        rest == end.as_bytes()
     }
 }
 

@@ -143,6 +143,8 @@ pub const MAX_EDGES: usize = 47;
 pub const LOOKUP_STEPS: u32 = 1 << 14;
 /// Most rules of the grammar that one name or path may take. A writer keeps below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
+/// The byte in a name after which there are other names.
+pub const OTHER_NAMES: u8 = 1;
 /// Most bytes of a name or path. A reader ends there.
 pub const TEXT_MAX: usize = 1 << 12;
 /// Most edges of a record whose name a reader finds.
