@@ -52,10 +52,12 @@ pub fn folded_functions_have_both_names(tools: Tools) {
     let line = u32::try_from(line.expect("it is there") + 1).expect("a short file");
     let place = by_kernel[2].1[0].place.clone();
     assert_eq!(place, Some(("main.c".to_owned(), line)), "{text}");
-    // The same by the runner, of a log without names.
-    let by_host = decode(&bare(text), &said.image, &[]).text();
-    assert_eq!(found(&by_host)[2], by_kernel[2], "{by_host}");
-    // And it knows the name of the kernel.
-    let again = decode(text, &said.image, &[]).expect(0).text();
-    assert_eq!(found(&again)[2], by_kernel[2], "{again}");
+    // The same by the runner, of a log without names, and with those of the kernel. It has whole paths.
+    for log in [&bare(text), text] {
+        let by_host = decode(log, &said.image, &[]).text();
+        let (name, sources) = &found(&by_host)[2];
+        assert_eq!(*name, by_kernel[2].0, "{by_host}");
+        let (file, own) = sources[0].place.as_ref().expect("it has a line");
+        assert!(file.ends_with("main.c") && *own == line, "{by_host}");
+    }
 }
