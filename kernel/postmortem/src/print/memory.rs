@@ -114,9 +114,13 @@ impl Stacks {
     }
 
     /// The stack with this stack pointer, if the kernel tells.
+    pub(super) fn told_of(&self, sp: u64) -> Option<Range> {
+        self.stack_of?(sp)
+    }
+
+    /// The same; or an empty range, if only that a stack begins there was noted.
     pub(super) fn of(&self, sp: u64) -> Option<Range> {
-        let declared = self.stack_of.and_then(|stack_of| stack_of(sp));
-        declared.or_else(|| noted(sp))
+        self.told_of(sp).or_else(|| noted(sp))
     }
 
     /// Whether nobody knows what is mapped.
@@ -142,7 +146,7 @@ impl Stacks {
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let is_there = match self.tables {
             Ok(_) => self.is_memory(address),
-            Err(_) => self.of(address)?.holds(address, Registers::WORD),
+            Err(_) => self.told_of(address)?.holds(address, Registers::WORD),
         };
         let is_there = is_there
             && self
