@@ -137,7 +137,9 @@ fn a_c_library_with_tables_is_loaded() {
     assert_only_appended(&library, &made);
     // It is stripped, but for what it exports.
     let dump = stdout(&sframe(&["dump"], &made));
-    assert!(dump.contains("  malloc\n"), "no malloc");
+    // Without debug information nothing tells `malloc` and its alias apart.
+    let is_malloc = |line: &str| line.ends_with("  malloc (or __libc_malloc)");
+    assert!(dump.lines().any(is_malloc), "no malloc");
     let output = succeed(
         Command::new(env!("CARGO_BIN_EXE_sframe"))
             .arg("--version")
