@@ -65,7 +65,7 @@ pub fn a_report_has_the_callers_of_another_cpu(tools: Tools) {
     );
     said.expect("no apples left\ncpu 0, ", &panic);
     let other = "p sweep\nr work\nr other";
-    said.expect_end("cpu 1, stopped at ", other, "outermost function reached, ");
+    said.expect_end("cpu 1, stopped at ", other, "complete, ");
     assert_eq!(text.matches("\ncpu 1, ").count(), 1, "{text}");
     assert!(!text.contains("no answer"), "{text}");
     // The breakpoint before stops nobody.

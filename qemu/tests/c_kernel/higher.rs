@@ -42,6 +42,6 @@ pub fn stacks_in_the_upper_half_need_not_be_told(tools: Tools) {
         replace(folder, "shop.c", "return wanted * 3;", read);
     });
     let trace = format!("p sell\nr serve\n{}", begin(tools));
-    let end = "outermost function reached, ";
+    let end = "complete, ";
     said.expect_end(exception(tools.arch)[1], &trace, end);
 }
