@@ -1,5 +1,7 @@
 //! Hands an image and its rows to the checker, which shares no fact with the search for rows (`prove`).
 
+mod marks;
+
 use std::borrow::Cow;
 
 use object::{
@@ -11,7 +13,7 @@ use row_checker::architecture::Architecture as Decoder;
 use row_checker::arm::Arm;
 use row_checker::check::Verdict;
 use row_checker::derive::Derived;
-use row_checker::program::{self, Declared, LandingPad, Mode, Program};
+use row_checker::program::{self, Declared, LandingPad, Program};
 use row_checker::x86_64::X86;
 use rustc_hash::FxHashSet;
 
@@ -19,7 +21,8 @@ use crate::cfi::landing::landing_pads;
 use crate::function::Function;
 use crate::image::Image;
 use crate::loaders;
-use crate::mapping::{Kind, Mapping, kind_of};
+use crate::mapping::{Kind, Mapping};
+use marks::{marked_data, modes};
 
 /// Sections of data whose words that look like addresses of code are none that the program jumps to.
 const NO_ADDRESSES: [&str; 8] = [
@@ -155,42 +158,6 @@ pub(crate) fn code<'data>(image: &Image<'data>) -> Program<'data> {
         modes: modes(&image.file),
         ..Program::default()
     }
-}
-
-/// Which instructions code has, where symbols tell it (32-bit ARM).
-fn modes(file: &object::File<'_>) -> Vec<(u64, Mode)> {
-    if file.architecture() != Architecture::Arm {
-        return Vec::new();
-    }
-    let mapping = Mapping::of(file);
-    let mode = |kind| match kind {
-        Kind::A32 => Mode::Usual,
-        Kind::T32 => Mode::Thumb,
-        Kind::Data => Mode::Data,
-    };
-    mapping
-        .changes()
-        .iter()
-        .map(|(at, kind)| (*at, mode(*kind)))
-        .collect()
-}
-
-/// The ranges that symbols mark as data among instructions (AArch64).
-fn marked_data(file: &object::File<'_>) -> Vec<(u64, u64)> {
-    if file.architecture() != Architecture::Aarch64 {
-        return Vec::new();
-    }
-    let letter =
-        |one: object::Symbol<'_, '_>| Some((one.address(), kind_of(one.name().ok()?)? == "d"));
-    let ends = file.sections();
-    let ends = ends.map(|one| (one.address().saturating_add(one.size()), false));
-    let locals = file.symbols().filter(|symbol| symbol.is_local());
-    let mut marks: Vec<(u64, bool)> = locals.filter_map(letter).chain(ends).collect();
-    // Of several at one address that of code counts.
-    marks.sort_unstable();
-    marks.dedup_by_key(|(at, _)| *at);
-    let pairs = marks.windows(2).filter(|pair| pair[0].1);
-    pairs.map(|pair| (pair[0].0, pair[1].0)).collect()
 }
 
 /// The loaded sections with bytes, ascending.
