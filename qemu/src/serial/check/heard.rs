@@ -45,7 +45,8 @@ pub(super) struct List {
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"^(?:cpu \d(?:, task \w+)?, (?:stopped at |known to the hardware as 0x\d, does not start)",
-        r"|cpu \d does not answer$|task \w+: (?:runs on cpu \d|has |ready to run|waits |sleeps ))",
+        r"|cpu \d does not answer$",
+        r"|task \w+: (?:(?:about to run|runs) on cpu \d|has |ready to run|waits |sleeps |there is none$))",
     );
     Regex::new(pattern).expect("a regular expression")
 });
@@ -194,6 +195,11 @@ fn is_tick(words: &str, subject: &str) -> bool {
     };
     let mut names = subject.split([' ', ',', ':']);
     names.any(|name| name == task.as_str())
+}
+
+/// Whether a line states that a task runs, without a list below it: the list is that of the task's CPU.
+pub(super) fn is_running_task(line: &str) -> bool {
+    line.starts_with("task ") && line.contains(": runs on cpu ") && Begin::of(line).is_none()
 }
 
 /// Parses a frame's line.

@@ -240,6 +240,27 @@ mod tests {
         }
     }
 
+    /// Another CPU may take a task while the report is written.
+    #[test]
+    fn the_state_of_a_task_may_differ() {
+        let symbolizer = symbolizer();
+        let transcript = transcript(&symbolizer);
+        let list = "   0: 0x0000000000000010 p\nend of backtrace: complete, 1 frames\n";
+        let with = |state: &str, list: &str| format!("{transcript}task fresh: {state}\n{list}");
+        let expected = with("ready to run", list);
+        for (state, list, verdict) in [
+            ("about to run on cpu 1", list, Verdict::Equal),
+            ("sleeps for 10 ms", list, Verdict::Equal),
+            ("runs on cpu 1", "", Verdict::Equal),
+            ("waits for lock door", "", Verdict::Different),
+            ("about to rum on cpu 1", list, Verdict::Damaged),
+        ] {
+            let came = with(state, list);
+            let judged = judged(&symbolizer, &expected, came.as_bytes());
+            assert_eq!(judged.verdict, verdict, "{}\n{came}", judged.why);
+        }
+    }
+
     #[test]
     fn a_list_that_another_kernel_could_write_is_different() {
         let symbolizer = symbolizer();
