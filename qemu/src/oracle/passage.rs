@@ -1,6 +1,6 @@
 //! What the machine is let run, because it was followed often enough: a call, or the rest of a function.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::follow::Follower;
 use super::shadow::Waiting;
@@ -15,8 +15,8 @@ const LOOPS: u32 = 6;
 /// What was followed often enough is followed again now and then, for so many boundaries.
 const WINDOW: u32 = 300;
 
-/// The most instructions in which tasks change.
-const SWITCH: u32 = 40;
+/// The most steps in which tasks change.
+const SWITCH: u32 = 10_000;
 
 /// How seldom, in proportion to how often it was met.
 const SELDOM: u64 = 10;
@@ -128,13 +128,9 @@ impl Follower<'_> {
                 self.shadow.taken(&state, &|address| ram.word(address));
                 return Ok(LetRun::Followed(state));
             }
-            // A recursion or an exception came by; or this is where tasks change, step by step.
-            let steps = if state.pc == self.task_switch {
-                SWITCH
-            } else {
-                1
-            };
-            for _ in 0..steps {
+            // A recursion or an exception came by; or this is where tasks change, instruction by instruction.
+            let changes = state.pc == self.task_switch;
+            for steps in 0.. {
                 let Some(after) = self.machine.step()? else {
                     return Ok(LetRun::Lasts(begun, Ran::Ended));
                 };
@@ -142,9 +138,12 @@ impl Follower<'_> {
                 self.shadow
                     .move_stack(self.image, &self.places, &state, &after);
                 state = after;
-                if has_moved {
+                if has_moved || !changes || self.image.function(state.pc) != Some(self.task_switch)
+                {
                     break;
                 }
+                // QEMU may stop without having executed anything, so this counts no instructions.
+                ensure!(steps < SWITCH, "the machine does not leave `task_switch`");
             }
             if !matches!(self.shadow.waiting.last(), Some(Waiting::Unseen { .. })) {
                 return Ok(LetRun::Followed(state));

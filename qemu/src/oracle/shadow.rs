@@ -18,6 +18,9 @@ const fn system_call(arch: Arch) -> u64 {
     }
 }
 
+/// The most bytes on the stack of a task that has not run: `Context` of the kernel's `switch.rs`.
+const NEW_TASK: u64 = 96;
+
 /// Somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
@@ -306,10 +309,16 @@ impl Shadow {
         {
             self.tasks += 1;
             self.task = self.tasks;
-            // A new task, whose whole stack is what the first return to it takes.
-            self.waiting = vec![Waiting::Caller {
-                pc: places.task_start,
-                sp: range.end,
+            self.waiting = vec![if range.end.wrapping_sub(after.sp) <= NEW_TASK {
+                // The whole stack is what the first return to the task takes.
+                Waiting::Caller {
+                    pc: places.task_start,
+                    sp: range.end,
+                }
+            } else {
+                // The task stopped when it was not followed, so its callers are unknown. No code returns there, so the task is let run
+                // until another one runs.
+                Waiting::Unseen { pc: 0, sp: 0 }
             }];
         }
     }
