@@ -41,7 +41,7 @@ const LEVELS: [(&str, f64, bool); 3] = [
     ("calls", 1.2, true),
 ];
 
-/// A kernel, its name among the kernels of the guide, what it is built for, and the heading of its part of the guide.
+/// A kernel, its name among the kernels of the guide, what it is built for, and its page of the guide.
 type Kind = (&'static str, &'static str, &'static str, &'static str);
 
 const KINDS: [Kind; 3] = [
@@ -49,19 +49,19 @@ const KINDS: [Kind; 3] = [
         "handlers of the convention `x86-interrupt`",
         "handlers",
         "x86_64-unknown-none",
-        "\n## Handlers of the convention `x86-interrupt`\n",
+        "multiboot.md",
     ),
     (
         "vectors on AArch64",
         "vectors",
         "aarch64-unknown-none-softfloat",
-        "\n## Vectors on AArch64\n",
+        "aarch64.md",
     ),
     (
         "UEFI, by the crate `bootloader` 0.11",
         "uefi",
         "x86_64-unknown-none",
-        "\n## UEFI, by the crate `bootloader` 0.11\n",
+        "bootloader-0.11.md",
     ),
 ];
 
@@ -81,9 +81,9 @@ fn measure() {
         "| kernel | the linker alone, ms | a pass over the lines | `none`, goal 1.35 | `names`, goal 1.7 | `calls`, goal 1.2 |"
     );
     println!("|---|---|---|---|---|---|");
-    for (kind, name, triple, heading) in KINDS {
+    for (kind, name, triple, page) in KINDS {
         for profile in [Profile::Debug, Profile::Release] {
-            let times = times(name, triple, heading, profile, &wrapper);
+            let times = times(name, triple, page, profile, &wrapper);
             let [plain, lines, ref links @ ..] = times[..] else {
                 panic!("two times, and those of links: {times:?}");
             };
@@ -122,19 +122,11 @@ fn wrapper() -> OsString {
 }
 
 /// Builds a kernel, and returns how long its links take, in milliseconds.
-fn times(
-    name: &str,
-    triple: &str,
-    heading: &str,
-    profile: Profile,
-    wrapper: &OsString,
-) -> Vec<f64> {
+fn times(name: &str, triple: &str, page: &str, profile: Profile, wrapper: &OsString) -> Vec<f64> {
     let kernel = Outside::of(|folder| template::write(name, folder).expect("the guide has it"));
-    let guide = workspace::root().join("linker/GUIDE.md");
-    let guide = fs::read_to_string(guide).expect("the guide is there");
-    let (_, part) = guide.split_once(heading).expect("its heading");
-    let part = part.split("\n#").next().unwrap_or(part);
-    template::apply(part, kernel.folder()).expect("each change fits its file");
+    let page = workspace::root().join("docs/guide").join(page);
+    let page = fs::read_to_string(page).expect("a page of the guide");
+    template::apply(&page, kernel.folder()).expect("each change fits its file");
     kernel.name_repository("Cargo.toml");
 
     let times = kernel.folder().join("times");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use qemu::setup;
 
-use crate::guide::text::{guide, part};
+use crate::guide::text::part;
 use crate::support::built::target;
 use crate::support::outside::{as_others_call_it, with_source};
 use qemu::workspace;
@@ -14,8 +14,8 @@ const FOLDER: &str = "without-x18";
 
 #[test]
 fn the_library_that_the_guide_builds_for_kernels_that_keep_x18_does_not_use_it() {
-    let guide = guide();
-    let commands = part(&guide, "\n## In C, on AArch64\n").lines();
+    let section = part("c.md#AArch64");
+    let commands = section.lines();
     let mut build = commands.filter(|line| line.contains("-Zfixed-x18"));
     let build = build.next().expect("the guide has the command");
     let target = target();

@@ -33,10 +33,10 @@ use builds::{PLACE, Sources};
 use kinds::expect_shown;
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};
-use text::{guide, shown, without_numbers};
+use text::{CHOICE, pages, part, shown, without_numbers};
 
-/// The heading of the guide's part for kernels that write their report themselves.
-const LONG_WAY: &str = "\n# By your own report\n";
+/// The page for kernels that write their report themselves.
+const OWN_REPORT: &str = "own-report.md";
 
 /// The setting by which cargo boots the image, with the runner as it lies here.
 fn runner(guide: &str) -> String {
@@ -50,17 +50,16 @@ fn runner(guide: &str) -> String {
 
 #[gate]
 fn the_guide_leads_to_the_report_it_shows() {
-    let guide = guide();
-    let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
+    let page = part(OWN_REPORT);
     let kernel = Sources::of("kernel");
     let folder = kernel.folder();
-    let lines = steps::apply(guide, folder);
+    let lines = steps::apply(&page, folder);
     println!("{lines} lines added");
     kernel.name_repository("Cargo.toml");
     kernel.name_repository("src/backtrace.rs");
 
-    // Booted and judged by what the guide's last part says.
-    let runner = runner(guide);
+    // Booted and judged by the settings of the guide.
+    let runner = runner(&part(CHOICE));
     let output = kernel
         .cargo("run", PLACE, Profile::Debug)
         .args(["--config", &runner])
@@ -69,17 +68,22 @@ fn the_guide_leads_to_the_report_it_shows() {
     assert_eq!(output.status.code(), Some(101), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     let report = &text[text.find("exception ").expect("an exception")..];
-    assert_eq!(without_numbers(report).trim_end(), shown(guide).trim_end());
+    assert_eq!(without_numbers(report).trim_end(), shown(&page).trim_end());
 }
 
 #[gate]
 fn every_kernel_that_the_guide_links_to_can_be_written() {
-    let guide = guide();
-    let links = guide.split("](../qemu/tests/guide/").skip(1);
+    let pages = std::fs::read_dir(pages()).expect("a folder");
+    let pages = pages.map(|page| page.expect("a page").path());
+    let guide: String = pages
+        .map(|page| std::fs::read_to_string(page).expect("a page"))
+        .collect();
+    let links = guide.split("](../../qemu/tests/guide/").skip(1);
     let links = links.filter_map(|rest| rest.split(')').next());
     let known = parts::KERNELS.map(|(name, _)| name);
     let unknown: Vec<_> = links.filter(|link| !known.contains(link)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+    assert!(guide.contains("](../../qemu/tests/guide/limine)"));
     for name in known {
         let folder = tempfile::tempdir().expect("a folder can be made");
         parts::write(name, folder.path());
@@ -91,24 +95,14 @@ fn every_kernel_that_the_guide_links_to_can_be_written() {
 
 #[gate]
 fn the_guide_shows_what_one_call_writes() {
-    for (kind, own, begin, heading) in [
-        (
-            HANDLERS,
-            "page fault at ",
-            "page fault\nx86_64",
-            "# A backtrace for your kernel, in ten minutes\n",
-        ),
-        (
-            VECTORS,
-            "exception, ",
-            "exception\naarch64",
-            "\n## Vectors on AArch64\n",
-        ),
+    for (kind, own, begin) in [
+        (HANDLERS, "page fault at ", "page fault\nx86_64"),
+        (VECTORS, "exception, ", "exception\naarch64"),
     ] {
         let before = kind.says_without();
         let is_bare = before.contains(own) && !before.contains("backtrace");
         assert!(is_bare, "{before}");
         let text = kind.with(Profile::Debug, |_| ()).text;
-        expect_shown(&text, begin, heading);
+        expect_shown(&text, begin, kind.page);
     }
 }

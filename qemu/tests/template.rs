@@ -42,17 +42,15 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
 
 #[gate]
 fn each_kind_is_the_kernel_that_the_tests_of_the_guide_boot() {
-    let guide = text::guide();
     for kind in &KINDS {
         let above = tempfile::tempdir().expect("a folder can be made");
         let folder = above.path().join("my-kernel");
         write(kind.name, &folder);
         let expected = builds::outside(kind.kernel);
         let lines: usize = kind
-            .headings
+            .pages
             .iter()
-            .map(|heading| text::part(&guide, &format!("\n## {heading}\n")))
-            .map(|part| steps::apply(part, expected.folder()))
+            .map(|place| steps::apply(&text::part(place), expected.folder()))
             .sum();
         assert!(lines > 0, "{}", kind.name);
         expected.name_repository("Cargo.toml");

@@ -1,5 +1,5 @@
 /*
- * Who called whom, for a kernel in C: the functions of libunwind_kernel.a. `linker/GUIDE.md` has all that a kernel has to change.
+ * Who called whom, for a kernel in C: the functions of libunwind_kernel.a. `docs/guide/c.md` has all that a kernel has to change.
  *
  * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor, as
  * unwind_stop_others does. It takes 5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that

@@ -11,8 +11,8 @@ pub struct Kind {
     pub about: &'static str,
     /// The kernel of the guide, without its changes.
     pub kernel: &'static str,
-    /// The headings of the parts of the guide whose changes it has.
-    pub headings: &'static [&'static str],
+    /// The pages of the guide whose changes it has, or sections of them: `other-cpus.md#AArch64`.
+    pub pages: &'static [&'static str],
     /// The address at which physical memory is mapped, unless the guide's step has it.
     pub physical: Option<&'static str>,
     /// The target that cargo builds for.
@@ -31,7 +31,7 @@ const ON_X86_64: Kind = Kind {
     name: "multiboot",
     about: "x86-64, started by Multiboot; handlers of the convention `x86-interrupt`",
     kernel: "handlers",
-    headings: &["Handlers of the convention `x86-interrupt`"],
+    pages: &["multiboot.md"],
     physical: None,
     triple: "x86_64-unknown-none",
     channel: "nightly",
@@ -44,7 +44,7 @@ const ON_AARCH64: Kind = Kind {
     name: "aarch64",
     about: "AArch64, QEMU's board `virt`; vectors that save all registers",
     kernel: "vectors",
-    headings: &["Vectors on AArch64"],
+    pages: &["aarch64.md"],
     triple: "aarch64-unknown-none-softfloat",
     channel: "stable",
     ..ON_X86_64
@@ -70,7 +70,7 @@ pub static KINDS: [Kind; 8] = [
         name: "cpus",
         about: "x86-64 with four CPUs, whose report has the callers of all",
         kernel: "cpus",
-        headings: &["Handlers of the convention `x86-interrupt`", "Other CPUs"],
+        pages: &["multiboot.md", "other-cpus.md#x86-64"],
         runner: FOUR,
         ..ON_X86_64
     },
@@ -78,7 +78,7 @@ pub static KINDS: [Kind; 8] = [
         name: "limine",
         about: "x86-64, for Limine's boot protocol; `boot` starts it by a small loader of that protocol",
         kernel: "limine",
-        headings: &["Limine"],
+        pages: &["limine.md"],
         runner: SCRIPT,
         boot: Some(include_str!("boot_limine.sh")),
         loader: Some("limine_loader"),
@@ -89,7 +89,7 @@ pub static KINDS: [Kind; 8] = [
         name: "aarch64-cpus",
         about: "AArch64 with four CPUs",
         kernel: "cpus_aarch64",
-        headings: &["Vectors on AArch64", "Other CPUs, on AArch64"],
+        pages: &["aarch64.md", "other-cpus.md#AArch64"],
         runner: FOUR,
         ..ON_AARCH64
     },
@@ -97,7 +97,7 @@ pub static KINDS: [Kind; 8] = [
         name: "raspi3",
         about: "a Raspberry Pi 3, AArch64",
         kernel: "raspi",
-        headings: &["A Raspberry Pi"],
+        pages: &["raspberry-pi.md"],
         runner: SCRIPT,
         boot: Some(include_str!("boot_raspi3.sh")),
         ..ON_AARCH64
@@ -106,7 +106,7 @@ pub static KINDS: [Kind; 8] = [
         name: "armv7a",
         about: "32-bit ARM, QEMU's board `virt` with a Cortex-A15",
         kernel: "armv7a",
-        headings: &["32-bit ARM"],
+        pages: &["armv7a.md"],
         triple: "armv7a-none-eabi",
         channel: "stable",
         ..ON_X86_64

@@ -2,6 +2,7 @@
 
 mod files;
 mod kind;
+mod pages;
 mod parts;
 mod steps;
 
@@ -14,14 +15,12 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 pub use files::FILES;
 pub use kind::{KINDS, Kind};
+pub use pages::section;
 pub use parts::{KERNELS, write};
 pub use steps::apply;
 
 use crate::status::{Failure, Status};
 use crate::words::say;
-
-/// The guide. Its blocks `diff FILE` are the changes of each kind.
-const GUIDE: &str = include_str!("../../GUIDE.md");
 
 /// The name of the guide's kernels.
 const NAME: &str = "corner-shop";
@@ -118,8 +117,8 @@ impl Kind {
     /// Returns an error if the folder cannot be written.
     pub fn write(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
         write(self.kernel, folder)?;
-        for heading in self.headings {
-            apply(part(heading)?, folder)?;
+        for place in self.pages {
+            apply(pages::part(place)?, folder)?;
         }
         let replace = |file: &str, old: &str, new: &str| {
             let path = folder.join(file);
@@ -181,14 +180,6 @@ impl Kind {
         let runner = format!("{linker}runner = {}\n", self.runner);
         replace(".cargo/config.toml", linker, &runner)
     }
-}
-
-/// A part of the guide, by its heading.
-fn part(heading: &str) -> Result<&'static str> {
-    let (_, part) = GUIDE
-        .split_once(&format!("\n## {heading}\n"))
-        .with_context(|| format!("the guide has no part {heading}"))?;
-    Ok(part.split("\n#").next().unwrap_or(part))
 }
 
 /// Whether cargo takes a name for that of a package.

@@ -11,7 +11,7 @@ use qemu::machine::Arch;
 use qemu::{setup, workspace};
 
 use crate::guide::steps;
-use crate::guide::text::{guide, part};
+use crate::guide::text::part;
 use crate::support::boots::Request;
 use crate::support::built::target;
 use crate::support::log::{self, Kind};
@@ -50,11 +50,11 @@ impl Tools {
         }
     }
 
-    /// The guide's part for this architecture, and how many lines change with it and the part for both.
+    /// The section of the guide for this architecture, and how many lines change with it and the section for both.
     const fn steps(self) -> (&'static str, usize) {
         match self.arch {
-            Arch::X86_64 => ("\n## In C, on x86-64\n", 15),
-            Arch::Aarch64 => ("\n## In C, on AArch64\n", 15),
+            Arch::X86_64 => ("c.md#x86-64", 15),
+            Arch::Aarch64 => ("c.md#AArch64", 15),
         }
     }
 
@@ -66,12 +66,11 @@ impl Tools {
     /// What it says after the changes of the guide, if `change` is made to it too.
     pub fn with(self, change: impl FnOnce(&Path)) -> Said {
         let library = library();
-        let guide = guide();
         let (own, expected) = self.steps();
         self.boot(|kernel| {
             let folder = kernel.folder();
-            let both = steps::apply(part(&guide, "\n# In C\n"), folder);
-            let lines = both + steps::apply(part(&guide, own), folder);
+            let both = steps::apply(&part("c.md#Both architectures"), folder);
+            let lines = both + steps::apply(&part(own), folder);
             assert_eq!(lines, expected, "{self:?}");
             replace(folder, "Makefile", "SFRAME/target", path(library));
             kernel.name_repository("Makefile");
@@ -125,8 +124,8 @@ pub fn replace(folder: &Path, file: &str, old: &str, new: &str) {
 fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let guide = guide();
-        let commands = part(&guide, "\n# In C\n").lines();
+        let page = part("c.md");
+        let commands = page.lines();
         let mut build = commands.filter(|line| line.starts_with("cd SFRAME"));
         let build = build.next().expect("the guide says how");
         let target = target().join(FOLDER);

@@ -6,7 +6,7 @@ use qemu::machine::Arch;
 
 use super::build::{CROSS_GCC, GCC, Said, Tools, replace};
 use super::code;
-use crate::guide::text::{guide, part, shown, without_numbers};
+use crate::guide::text::{part, shown, without_numbers};
 use crate::support::report::Report;
 
 /// Where all begins.
@@ -98,19 +98,14 @@ pub fn a_read_of_nothing_is_reported(tools: Tools) {
 
 #[test]
 fn the_guide_shows_what_a_kernel_in_c_says() {
-    let guide = guide();
-    for (tools, begin, heading) in [
-        (GCC, "panic: ", "\n# In C\n"),
-        (
-            CROSS_GCC,
-            exception(Arch::Aarch64)[0],
-            "\n## In C, on AArch64\n",
-        ),
+    for (tools, begin, place) in [
+        (GCC, "panic: ", "c.md"),
+        (CROSS_GCC, exception(Arch::Aarch64)[0], "c.md#AArch64"),
     ] {
         let text = tools.with(|_| ()).text;
         let report = &text[text.find(begin).expect("a report")..];
         let (report, _) = report.split_once(" frames\n").expect("its last line");
-        let shown = shown(part(&guide, heading));
+        let shown = shown(&part(place));
         assert_eq!(
             without_numbers(report).trim_end().to_owned() + " frames",
             shown.trim_end()

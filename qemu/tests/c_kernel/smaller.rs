@@ -6,17 +6,17 @@ use super::build::{Tools, replace};
 use super::reports::expect_both;
 use super::size::{MEASURED, code_size, stack_taken};
 use crate::guide::steps;
-use crate::guide::text::{guide, part};
+use crate::guide::text::part;
 use crate::support::runner::run;
 
 pub fn a_report_on_a_stack_of_its_own_takes_little_of_others(tools: Tools) {
     let said = tools.with(|folder| {
-        let lines = steps::apply(part(&guide(), "\n## In C, small stacks\n"), folder);
+        let lines = steps::apply(&part("c.md#Small stacks"), folder);
         assert_eq!(lines, 2);
     });
     expect_both(tools, &said);
     let said = tools.with(|folder| {
-        steps::apply(part(&guide(), "\n## In C, small stacks\n"), folder);
+        steps::apply(&part("c.md#Small stacks"), folder);
         replace(folder, "main.c", "unwind_print(put_char, why);", MEASURED);
     });
     let taken = stack_taken(&said);

@@ -9,11 +9,11 @@ use super::builds::{Built, Sources, compile};
 use super::kinds::expect_shown;
 use super::short::{replace, write_shop};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 use crate::support::boots::boot_image;
 use crate::support::report::Report;
 
-const HEADING: &str = "\n## 32-bit ARM\n";
+const PAGE: &str = "armv7a.md";
 
 /// How many lines change.
 const LINES: usize = 15;
@@ -41,7 +41,7 @@ fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Sources)) -> Said {
 /// The kernel after the changes of the guide, and this one.
 fn with(triple: &str, profile: Profile, change: impl FnOnce(&Path)) -> Said {
     boot(triple, profile, |kernel| {
-        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        let lines = steps::apply(&part(PAGE), kernel.folder());
         assert_eq!(lines, LINES);
         kernel.name_repository("Cargo.toml");
         change(kernel.folder());
@@ -82,9 +82,8 @@ fn the_guide_shows_what_a_kernel_for_32_bit_arm_says() {
     assert!(!text.contains("backtrace"), "{text}");
 
     let said = with(ARM, Profile::Debug, |_| ());
-    expect_shown(&said.text, "exception\narmv7a", HEADING);
-    let guide = guide();
-    let part = part(&guide, HEADING);
+    expect_shown(&said.text, "exception\narmv7a", PAGE);
+    let part = part(PAGE);
 
     // Sizes differ a little from one checkout to the next, because images contain the paths of their sources.
     let (_, line) = part

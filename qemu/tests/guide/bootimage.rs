@@ -17,7 +17,7 @@ use crate::support::outside::{Outside, as_others_call_it, with_source};
 
 pub const BOOTIMAGE: Kind = Kind {
     name: "bootimage",
-    heading: "\n## A disk of the crate `bootloader`\n",
+    page: "bootloader-0.9.md",
     lines: 8,
     boot,
     ..HANDLERS

@@ -7,7 +7,7 @@ use super::limine::LIMINE;
 use super::makefile::MAKEFILE;
 use super::raspi::RASPI;
 use super::short::{HANDLERS, SMALLEST, VECTORS};
-use super::text::{guide, guide_file};
+use super::text::{CHOICE, file, part};
 use super::uefi::UEFI;
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
@@ -15,14 +15,17 @@ use super::uefi::UEFI;
 #[long]
 fn the_table_of_costs() {
     let kinds = [
-        ("handlers of the convention `x86-interrupt`", HANDLERS),
-        ("vectors on AArch64", VECTORS),
-        ("a disk of the crate `bootloader`, unoptimized", BOOTIMAGE),
-        ("UEFI, by the crate `bootloader` 0.11, unoptimized", UEFI),
-        ("Limine's protocol, unoptimized", LIMINE),
-        ("a Makefile with `RUSTFLAGS`, and an ISO", MAKEFILE),
-        ("a Raspberry Pi", RASPI),
-        ("the smallest form", SMALLEST),
+        (
+            "[`bootloader` 0.9](bootloader-0.9.md), unoptimized",
+            BOOTIMAGE,
+        ),
+        ("[`bootloader` 0.11](bootloader-0.11.md), unoptimized", UEFI),
+        ("[Limine's protocol](limine.md), unoptimized", LIMINE),
+        ("[Multiboot](multiboot.md)", HANDLERS),
+        ("[a Makefile with `RUSTFLAGS`](makefile.md)", MAKEFILE),
+        ("[AArch64](aarch64.md)", VECTORS),
+        ("[a Raspberry Pi](raspberry-pi.md)", RASPI),
+        ("[the smallest form](smallest.md)", SMALLEST),
     ];
     let kib = |bytes: u64| bytes.div_ceil(1024);
     let rows = kinds.map(|(name, kind)| {
@@ -36,12 +39,12 @@ fn the_table_of_costs() {
         )
     });
     let table = TABLE.to_owned() + &rows.concat();
-    let guide = guide();
+    let guide = part(CHOICE);
     let (before, rest) = guide.split_once(TABLE).expect("its table");
     let (_, after) = rest.split_once("\n\n").expect("text behind it");
     let made = format!("{before}{table}\n{after}");
     if std::env::var_os("TABLE").is_some() {
-        std::fs::write(guide_file(), &made).expect("the guide can be written");
+        std::fs::write(file(CHOICE), &made).expect("the guide can be written");
     } else {
         let shown = before.len() + TABLE.len()..guide.len() - after.len() - 1;
         let shown: Vec<_> = guide[shown].lines().collect();

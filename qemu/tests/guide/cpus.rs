@@ -11,7 +11,7 @@ use super::reports::{COMPLETE, expect_stop, stop_in};
 use super::said::Said;
 use super::short::{self, HANDLERS, Kind, VECTORS, replace};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 use crate::support::boots::Request;
 
 /// A kernel with four CPUs.
@@ -19,8 +19,8 @@ use crate::support::boots::Request;
 pub struct Cpus {
     /// The kernel that reports one CPU.
     one: Kind,
-    /// The heading of its part of the guide.
-    heading: &'static str,
+    /// Its place in the guide.
+    place: &'static str,
     /// How many lines change, beside those for one CPU.
     lines: usize,
 }
@@ -31,7 +31,7 @@ pub const X86_64: Cpus = Cpus {
         boot,
         ..HANDLERS
     },
-    heading: "\n## Other CPUs\n",
+    place: "other-cpus.md#x86-64",
     lines: 5,
 };
 
@@ -41,7 +41,7 @@ const AARCH64: Cpus = Cpus {
         boot,
         ..VECTORS
     },
-    heading: "\n## Other CPUs, on AArch64\n",
+    place: "other-cpus.md#AArch64",
     lines: 6,
 };
 
@@ -60,7 +60,7 @@ impl Cpus {
     /// The same after all changes of the guide.
     fn with(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
         self.boot(profile, |folder| {
-            let lines = steps::apply(part(&guide(), self.heading), folder);
+            let lines = steps::apply(&part(self.place), folder);
             assert_eq!(lines, self.lines);
             change(folder);
         })
@@ -125,7 +125,7 @@ fn a_report_has_the_callers_of_all_cpus() {
 
     let said = X86_64.with(Profile::Debug, |_| ());
     expect_others(&said, &OTHERS);
-    expect_shown(&said.text, "page fault\ncpu 0", X86_64.heading);
+    expect_shown(&said.text, "page fault\ncpu 0", "other-cpus.md");
 }
 
 #[long]
@@ -229,7 +229,7 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
 #[long]
 fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
     let said = X86_64.with(Profile::Debug, |folder| {
-        steps::apply(part(&guide(), "\n## Small stacks\n"), folder);
+        steps::apply(&part("smaller.md#Small stacks"), folder);
         let shop = "
             use core::sync::atomic::{AtomicU32, Ordering};
             static FAILED: AtomicU32 = AtomicU32::new(0);

@@ -5,7 +5,7 @@ use qemu::build::Profile;
 use super::reports::COMPLETE;
 use super::short::{self, HANDLERS, HIGHER};
 use super::steps;
-use super::text::{guide, part, without_numbers};
+use super::text::{part, without_numbers};
 
 #[long]
 fn a_kernel_in_the_upper_half_has_the_same_report() {
@@ -38,7 +38,7 @@ fn code_in_two_places_is_read_in_both() {
         extern \"C\" fn sell() { if core::hint::black_box(true) { panic!(\"sold out\") } }
     ";
     let said = HIGHER.with(Profile::Debug, |folder| {
-        steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
+        steps::apply(&part("complete-lists.md"), folder);
         short::write_shop(folder, shop);
         let script = folder.join("kernel.ld");
         let phdrs = " far PT_LOAD FLAGS(7); rest PT_LOAD FLAGS(7); }";
@@ -126,7 +126,7 @@ fn what_is_told_wrongly_is_not_believed() {
         assert!(said.text.contains(&words), "{}", said.text);
 
         let said = HIGHER.with_wrong(address, |folder| {
-            steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
+            steps::apply(&part("complete-lists.md"), folder);
         });
         // Nor can the code be found, so that nothing shows how a handler is entered that never returns: the first doubt.
         let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven";

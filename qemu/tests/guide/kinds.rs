@@ -10,23 +10,22 @@ use super::makefile::MAKEFILE;
 use super::raspi::RASPI;
 use super::reports::{COMPLETE, expect_stop, stop_in};
 use super::short::{HANDLERS, HIGHER, Kind, VECTORS};
-use super::text::{guide, part, shown, without_numbers};
+use super::text::{part, shown, without_numbers};
 use super::uefi::UEFI;
 use super::{raspi, short};
 
-/// Fails unless the guide's part shows this report, which begins with this line. The kernel's own words may follow it.
+/// Fails unless this place in the guide shows this report, which begins with this line. The kernel's own words may follow it.
 #[track_caller]
-pub fn expect_shown(text: &str, begin: &str, heading: &str) {
+pub fn expect_shown(text: &str, begin: &str, place: &str) {
     let report = &text[text.find(begin).expect("a report")..];
-    let guide = guide();
-    let shown = shown(part(&guide, heading));
+    let shown = shown(&part(place));
     let up_to_end = |text: String| {
         let end = text.rfind("\nend of backtrace").expect("a list's end") + 1;
         let length = text[end..].find('\n').unwrap_or(text.len() - end);
         text[..end + length].to_owned()
     };
     let [bare, shown] = [without_numbers(report), shown].map(up_to_end);
-    assert_eq!(bare, shown, "{heading}: {report}");
+    assert_eq!(bare, shown, "{place}: {report}");
 }
 
 /// Checks a kernel that a boot loader starts, before and after the changes of the guide. Its handlers, of the convention `x86-interrupt`,
@@ -37,7 +36,7 @@ fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
     assert!(!before.contains("backtrace"), "{before}");
 
     let said = kind.with(Profile::Debug, |_| ());
-    expect_shown(&said.text, "page fault\nx86_64", kind.heading);
+    expect_shown(&said.text, "page fault\nx86_64", kind.page);
 
     for profile in [Profile::Debug, Profile::Release] {
         let said = kind.with_shop(profile, &stop_in(Arch::X86_64));
@@ -141,7 +140,7 @@ fn a_makefile_with_rustflags_and_an_iso() {
     assert!(!before.contains("backtrace"), "{before}");
 
     let said = MAKEFILE.with(Profile::Debug, |_| ());
-    expect_shown(&said.text, "panicked at ", MAKEFILE.heading);
+    expect_shown(&said.text, "panicked at ", MAKEFILE.page);
 
     let said = MAKEFILE.with_shop(Profile::Debug, STOP_AND_FAULT);
     let callers = "r corner_shop::shop::serve\nr~ main\nr long_mode";
@@ -209,7 +208,7 @@ fn a_raspberry_pi() {
     assert!(!before.contains("backtrace"), "{before}");
 
     let said = RASPI.with(Profile::Debug, |_| ());
-    expect_shown(&said.text, "exception\naarch64", RASPI.heading);
+    expect_shown(&said.text, "exception\naarch64", RASPI.page);
 
     let said = RASPI.with_shop(Profile::Debug, &stop_in(Arch::Aarch64));
     expect_stop(&said, Arch::Aarch64, COMPLETE);

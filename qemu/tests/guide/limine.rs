@@ -15,7 +15,7 @@ use super::short::{HANDLERS, Kind};
 
 pub const LIMINE: Kind = Kind {
     name: "limine",
-    heading: "\n## Limine\n",
+    page: "limine.md",
     lines: 7,
     boot,
     ..HANDLERS

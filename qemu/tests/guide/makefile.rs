@@ -16,7 +16,7 @@ use crate::support::runner::{Ran, command};
 
 pub const MAKEFILE: Kind = Kind {
     name: "makefile",
-    heading: "\n## A Makefile with `RUSTFLAGS`, and an ISO\n",
+    page: "makefile.md",
     lines: 7,
     boot,
     ..HANDLERS

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::said::Said;
 use super::short::{self, HANDLERS, Kind, VECTORS};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 
 /// The module: it asks the kernel for something, or reads where nothing is.
 const MODULE: &str = "
@@ -153,9 +153,8 @@ fn succeed(command: &mut Command) {
 
 /// Has the kernel in this folder, after the changes for one call, load the module and do this with it.
 pub fn apply(arch: Arch, folder: &Path, shop: &str) {
-    let guide = guide();
-    steps::apply(part(&guide, "\n## Complete traces\n"), folder);
-    steps::apply(part(&guide, "\n## Modules\n"), folder);
+    steps::apply(&part("complete-lists.md"), folder);
+    steps::apply(&part("modules.md"), folder);
     let link = qemu::build::linker::build(&crate::support::built::target());
     let sources = folder.join("src");
     let parts = build(arch, &link.expect("sframe-link is built"), &sources);

@@ -7,13 +7,12 @@ use regex::Regex;
 
 use super::short::{MOVED, VECTORS, replace, write_shop};
 use super::steps;
-use super::text::{guide, part, without_numbers};
+use super::text::{part, without_numbers};
 
 #[long]
 fn an_image_that_was_moved_has_the_same_report() {
-    let guide = guide();
     let complete = |folder: &Path| {
-        steps::apply(part(&guide, "\n## Complete traces\n"), folder);
+        steps::apply(&part("complete-lists.md"), folder);
     };
     let before = VECTORS.with(Profile::Debug, complete).text;
     let after = MOVED.with(Profile::Debug, |folder| {

@@ -14,7 +14,7 @@ use crate::support::built::target;
 
 pub const RASPI: Kind = Kind {
     name: "raspi",
-    heading: "\n## A Raspberry Pi\n",
+    page: "raspberry-pi.md",
     lines: 15,
     boot,
     ..VECTORS

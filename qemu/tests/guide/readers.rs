@@ -5,10 +5,10 @@ use qemu::build::Profile;
 use super::said::Said;
 use super::short::{HANDLERS, SMALLEST, replace};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 
-/// The heading of its part of the guide.
-const HEADING: &str = "\n## Less to carry\n";
+/// Its place in the guide.
+const PLACE: &str = "smaller.md#Less to carry";
 /// As that part has them: features, and what else is said to the link.
 const DEFAULT: &str = "default-features = false, features = [\"map\"]";
 const FLAGS: &str = "    \"-Clink-arg=--sframe-load=map\",\n    \"-Clink-arg=--symbols=none\",\n";
@@ -16,8 +16,7 @@ const FLAGS: &str = "    \"-Clink-arg=--sframe-load=map\",\n    \"-Clink-arg=--s
 /// The kernel with handlers, with these features and flags.
 fn with(features: &str, flags: &str) -> Said {
     HANDLERS.with(Profile::Release, |folder| {
-        let guide = guide();
-        let part = part(&guide, HEADING);
+        let part = part(PLACE);
         // The step names the repository, as the one before it did.
         let root = qemu::workspace::root();
         let part = part.replace("SFRAME", root.to_str().expect("a path of text"));
@@ -53,9 +52,9 @@ fn row(line: &str) -> Option<(String, &str, u64)> {
 /// Each row of the guide's table, within 2 KiB: paths of the sources are part of an image.
 #[long]
 fn readers_that_are_left_out_are_gone() {
-    let guide = guide();
     let before = HANDLERS.without(Profile::Release).loaded();
-    let rows: Vec<_> = part(&guide, HEADING).lines().filter_map(row).collect();
+    let part = part(PLACE);
+    let rows: Vec<_> = part.lines().filter_map(row).collect();
     assert_eq!(rows.len(), 5);
     let mut differ = Vec::new();
     for (features, flags, shown) in rows {

@@ -6,7 +6,7 @@ use qemu::machine::Arch;
 use super::said::Said;
 use super::short::{self, HANDLERS, HIGHER, VECTORS, replace};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 
 /// A breakpoint, from which the kernel goes on, and a panic.
 const STOP: &str = "
@@ -70,10 +70,9 @@ fn one_call_reports_what_returns_and_what_does_not() {
 
 #[long]
 fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
-    let guide = guide();
     for kind in [HANDLERS, HIGHER, VECTORS] {
         let said = kind.with(Profile::Release, |folder| {
-            steps::apply(part(&guide, "\n## Complete traces\n"), folder);
+            steps::apply(&part("complete-lists.md"), folder);
             short::write_shop(folder, &stop_in(kind.arch));
         });
         expect_stop(&said, kind.arch, "complete, ");

@@ -8,12 +8,12 @@ use qemu::workspace;
 use super::builds::Sources;
 use super::machine::Machine;
 use super::steps;
-use super::text::part;
+use super::text::section;
 use super::uefi::{self, UEFI};
 use crate::support::runner::command;
 
 /// The heading of its part of that file.
-const HEADING: &str = "\n## A boot loader's framebuffer\n";
+const HEADING: &str = "A boot loader's framebuffer";
 
 /// Reports of the screen and of the serial line are the same; keys that are typed turn the pages, and the QR code can be read.
 #[long]
@@ -24,7 +24,7 @@ fn firmware_gives_a_screen() {
     UEFI.apply(&sources);
     // The step names the repository, as the one before it did.
     let root = workspace::root().to_str().expect("a path of text");
-    let part = part(&readme, HEADING).replace("SFRAME", root);
+    let part = section(&readme, HEADING).replace("SFRAME", root);
     steps::apply(&part, sources.folder());
     let (arch, profile) = (UEFI.arch, Profile::Debug);
     let (built, machine) = uefi::prepare(sources, Kernel { arch, profile });

@@ -18,7 +18,7 @@ fn debug_information_of_less_detail() {
         });
         said.text
     };
-    expect_shown(&debug("\"limited\""), "panicked at ", MAKEFILE.heading);
+    expect_shown(&debug("\"limited\""), "panicked at ", MAKEFILE.page);
 
     let text = debug("\"line-tables-only\"");
     for line in [

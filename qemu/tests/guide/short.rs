@@ -9,7 +9,7 @@ use qemu::machine::Arch;
 use super::builds::Sources;
 use super::said::Said;
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 
 /// A kernel as somebody else writes it.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +19,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Where it has mapped physical memory.
     pub physical: &'static str,
-    /// The heading of its part of the guide.
-    pub heading: &'static str,
+    /// Its page of the guide.
+    pub page: &'static str,
     /// How many lines change.
     pub lines: usize,
     /// Builds the kernel from its sources, and boots it.
@@ -31,7 +31,7 @@ pub const HANDLERS: Kind = Kind {
     arch: Arch::X86_64,
     name: "handlers",
     physical: "0",
-    heading: "\n## Handlers of the convention `x86-interrupt`\n",
+    page: "multiboot.md",
     lines: 8,
     boot: |sources, kernel| Said::of(kernel, sources.build(kernel), &[]),
 };
@@ -45,9 +45,7 @@ pub const HIGHER: Kind = Kind {
 
 /// The same kernel with the smallest report.
 pub const SMALLEST: Kind = Kind {
-    heading: "
-## The smallest form
-",
+    page: "smallest.md",
     lines: 9,
     ..HANDLERS
 };
@@ -55,7 +53,7 @@ pub const SMALLEST: Kind = Kind {
 pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
     name: "vectors",
-    heading: "\n## Vectors on AArch64\n",
+    page: "aarch64.md",
     lines: 9,
     ..HANDLERS
 };
@@ -87,8 +85,8 @@ impl Kind {
 
     /// Makes the changes of the guide.
     pub fn apply(self, sources: &Sources) {
-        let lines = steps::apply(part(&guide(), self.heading), sources.folder());
-        assert_eq!(lines, self.lines, "{}", self.heading);
+        let lines = steps::apply(&part(self.page), sources.folder());
+        assert_eq!(lines, self.lines, "{}", self.page);
         sources.name_repository("Cargo.toml");
         if self.physical != "0" {
             tell(sources.folder(), "0", self.physical);

@@ -7,7 +7,7 @@ use qemu::machine::Arch;
 
 use super::short::{self, HANDLERS, Kind, VECTORS, replace};
 use super::steps;
-use super::text::{guide, part};
+use super::text::part;
 
 /// A breakpoint, from which the kernel goes on, and a panic. The stack and what lies below has a pattern before, so that it is seen how
 /// much of it was used.
@@ -49,7 +49,7 @@ fn depth(kind: Kind, profile: Profile, change: impl FnOnce(&Path)) -> usize {
         replace(&boot, ".global stack_start", ".global below, stack_start");
         let (call, depth) = ("serial::Serial, info);", "\n    shop::depth();");
         replace(&folder.join("src/main.rs"), call, &[call, depth].concat());
-        steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
+        steps::apply(&part("complete-lists.md"), folder);
         let stop = match kind.arch {
             Arch::X86_64 => "int3",
             Arch::Aarch64 => "brk #7",
@@ -66,7 +66,7 @@ fn depth(kind: Kind, profile: Profile, change: impl FnOnce(&Path)) -> usize {
 
 /// Gives reports a stack of their own.
 fn give_stack(folder: &Path) {
-    let lines = steps::apply(part(&guide(), "\n## Small stacks\n"), folder);
+    let lines = steps::apply(&part("smaller.md#Small stacks"), folder);
     assert_eq!(lines, 2);
 }
 

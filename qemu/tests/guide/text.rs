@@ -5,20 +5,37 @@ use std::path::PathBuf;
 
 use qemu::workspace;
 
-/// The guide.
-pub fn guide() -> String {
-    fs::read_to_string(guide_file()).expect("the guide is there")
+/// The page to choose a kernel by.
+pub const CHOICE: &str = "README.md";
+
+/// Reads a page of the guide, such as `limine.md`, or a section of it, such as `other-cpus.md#AArch64`.
+#[track_caller]
+pub fn part(place: &str) -> String {
+    match place.split_once('#') {
+        Some((name, heading)) => section(&page(name), heading),
+        None => page(place),
+    }
 }
 
-/// Where it is.
-pub fn guide_file() -> PathBuf {
-    workspace::root().join("linker/GUIDE.md")
+/// The section of a text with this heading.
+#[track_caller]
+pub fn section(text: &str, heading: &str) -> String {
+    let section = qemu::template::section(text, heading);
+    section.expect("a section with the heading").to_owned()
 }
 
-/// A part of the guide.
-pub fn part<'g>(guide: &'g str, heading: &str) -> &'g str {
-    let (_, part) = guide.split_once(heading).expect("its heading");
-    part.split("\n#").next().unwrap_or(part)
+fn page(name: &str) -> String {
+    fs::read_to_string(file(name)).expect("a page of the guide")
+}
+
+/// The path of a page.
+pub fn file(name: &str) -> PathBuf {
+    pages().join(name)
+}
+
+/// The folder of all pages.
+pub fn pages() -> PathBuf {
+    workspace::root().join("docs/guide")
 }
 
 /// The lines that a part of the guide shows after the word `text`, with numbers left out: they are the compiler's affair.

@@ -17,7 +17,7 @@ use crate::support::outside::with_source;
 
 pub const UEFI: Kind = Kind {
     name: "uefi",
-    heading: "\n## UEFI, by the crate `bootloader` 0.11\n",
+    page: "bootloader-0.11.md",
     lines: 8,
     boot,
     ..HANDLERS

@@ -6,29 +6,23 @@ use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use qemu::workspace;
 
 use crate::guide::builds::{PLACE, Sources};
 use crate::guide::steps;
+use crate::guide::text::part;
 use crate::support::boots::boot_machine;
 
 /// Most lines that the changes may add.
 const LINES: usize = 40;
 
-/// The heading of the guide's part for AArch64.
-const AARCH64: &str = "\n# The same on AArch64\n";
-
 /// The kernel after all changes.
 fn kernel(arch: Arch) -> Sources {
-    let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
-    let guide = fs::read_to_string(guide).expect("the guide is there");
-    let (x86_64, aarch64) = guide.split_once(AARCH64).expect("the guide has both");
-    let (name, guide) = match arch {
-        Arch::X86_64 => ("kernel", x86_64),
-        Arch::Aarch64 => ("aarch64", aarch64),
+    let (name, place) = match arch {
+        Arch::X86_64 => ("kernel", "platform.md#On x86-64"),
+        Arch::Aarch64 => ("aarch64", "platform.md#On AArch64"),
     };
     let kernel = Sources::of(name);
-    let lines = steps::apply(guide, kernel.folder());
+    let lines = steps::apply(&part(place), kernel.folder());
     println!("{lines} lines added");
     assert!((1..=LINES).contains(&lines), "{lines} lines");
     kernel.name_repository("Cargo.toml");

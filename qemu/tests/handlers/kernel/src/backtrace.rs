@@ -1,4 +1,4 @@
-//! Who called whom: as `GUIDE.md` has it, with a second stack.
+//! Who called whom: as `docs/guide/own-report.md` has it, with a second stack.
 
 use core::arch::asm;
 
