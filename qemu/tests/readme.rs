@@ -1,9 +1,11 @@
-//! The reports that the README shows are those that its commands print: all but addresses, offsets, sizes and the build.
+//! The reports that README.md and `docs/` show are those that their commands print: all but addresses, offsets, sizes and the build.
 
-use std::fs;
+mod commands;
+mod options;
+mod pages;
+mod reasons;
 
 use crate::support::runner::run;
-use qemu::workspace;
 use regex::Regex;
 
 /// What is shown of a report: no line of registers or of code bytes, and no number that any change of the kernel changes.
@@ -20,26 +22,27 @@ fn shown(report: &str) -> Vec<String> {
         .collect()
 }
 
-/// The report in the README that has this line.
-fn example(line: &str) -> Vec<String> {
-    let text = fs::read_to_string(workspace::root().join("README.md")).expect("there is a README");
+/// The report with this line on a page.
+fn example(page: &str, line: &str) -> Vec<String> {
+    let text = pages::page(page);
     let is_it = |block: &&str| block.contains("end of backtrace: ") && block.contains(line);
     let block = text.split("```").find(is_it);
-    let block = block.unwrap_or_else(|| panic!("no report with {line:?} in the README"));
+    let block = block.unwrap_or_else(|| panic!("no report with {line:?} in {page}"));
+    let block = block.strip_prefix("text").unwrap_or(block);
     shown(block.trim_start_matches('\n'))
 }
 
 /// Compares from the example's first line on, for as long as it goes.
 fn compare(line: &str, arguments: &[&str]) {
-    compare_with(line, arguments, &run(arguments).text());
+    compare_with("docs/reports.md", line, arguments, &run(arguments).text());
 }
 
-fn compare_with(line: &str, arguments: &[&str], text: &str) {
-    let (expected, found) = (example(line), shown(text));
+fn compare_with(page: &str, line: &str, arguments: &[&str], text: &str) {
+    let (expected, found) = (example(page, line), shown(text));
     let is_there = found.windows(expected.len()).any(|part| part == expected);
     assert!(
         is_there,
-        "the README shows another report than `cargo run -- {}` does:\n{text}\nwithout numbers:\n{}\nthere it is:\n{}",
+        "{page} shows another report than `cargo run -- {}` does:\n{text}\nwithout numbers:\n{}\nthere it is:\n{}",
         arguments.join(" "),
         found.join("\n"),
         expected.join("\n")
@@ -69,5 +72,11 @@ fn the_exception_in_a_handler() {
 fn the_walk_from_outside() {
     let arguments = "--release --cpus 2 --timeout 4 hang-in-interrupt";
     let arguments: Vec<_> = arguments.split(' ').collect();
-    compare_with("asked from outside", &arguments, &run(&arguments).words);
+    let ran = run(&arguments).expect(124);
+    compare_with(
+        "docs/hangs.md",
+        "asked from outside",
+        &arguments,
+        &ran.words,
+    );
 }
