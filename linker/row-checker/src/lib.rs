@@ -16,7 +16,7 @@
 //! | [`x86_64`], [`aarch64`], [`arm`] | decoders, to the form in [`instruction`] |
 //! | [`architecture`], above [`program`] | a calling convention; an image's code and rows |
 //!
-//! The rules by which a row is judged, and the assumptions, are in `PROOF.md` at the top of the repository.
+//! The rules by which a row is judged, and the assumptions, are in `docs/proof.md`, at the top of the repository.
 
 pub mod aarch64;
 pub mod architecture;

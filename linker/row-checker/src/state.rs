@@ -140,7 +140,7 @@ impl State {
     }
 
     /// Makes all words of the stack unknown, except those that hold the caller's registers and the return address. A store to an unknown
-    /// place may overwrite the others: see "Assumptions" in `PROOF.md`.
+    /// place may overwrite the others: see "Assumptions" in `docs/proof.md`.
     pub fn scatter(&mut self, cause: Cause) {
         for (_, value) in &mut self.slots {
             if !matches!(value, Value::Entry(_)) {

@@ -2,7 +2,7 @@
 //! address and the frame pointer are saved, by following each function's instructions from its entry.
 //!
 //! Compilers describe the same in call frame information, which is wrong in places. A result found here is proven, under the
-//! assumptions that `PROOF.md` lists; where nothing can be proven, the reason is kept instead of a result.
+//! assumptions that `docs/proof.md` lists; where nothing can be proven, the reason is kept instead of a result.
 //!
 //! | module | does |
 //! |---|---|
