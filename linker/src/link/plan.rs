@@ -15,7 +15,8 @@ use super::temporary::{Names, Temporary};
 use crate::architecture::Architecture;
 use crate::image::Image;
 
-/// The switch for a link that lld does in one thread.
+/// The switch for a link that lld does in one thread. It saves processor time in a large link, too, but such a link takes longer: 56 ms
+/// instead of 35 ms for a release kernel.
 const ONE_THREAD: &str = "--threads=1";
 
 /// The room that tables need in an image for an architecture.

@@ -4,6 +4,9 @@
 //! Compilers describe the same in call frame information, which is wrong in places. A result found here is proven, under the
 //! assumptions that `docs/proof.md` lists; where nothing can be proven, the reason is kept instead of a result.
 //!
+//! Results are not stored for the next link. A key with addresses fits no function any more if all functions have moved. A key without
+//! addresses must contain every fact about other code, and a forgotten fact would give a wrong row that nothing detects.
+//!
 //! | module | does |
 //! |---|---|
 //! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | the abstract state: registers and stack before an instruction |

@@ -40,7 +40,8 @@ impl Block {
         let from = select_unpredictable(self.near < self.to, from, self.from);
         let from = from.max(self.from);
         let mut rest = changes.get(from..self.to)?;
-        // They ascend, so the last of four tells of all.
+        // The changes ascend, so the last of four decides for all. To compare four at once as one number is slower (45 ns instead of 31 ns),
+        // because the processor predicts these jumps.
         while let [_, _, _, [last, _], behind @ ..] = rest
             && *last <= self.place
         {

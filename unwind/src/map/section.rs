@@ -323,7 +323,8 @@ impl<'a> Map<'a> {
     }
 }
 
-/// The first `count` entries, and the bytes after them.
+/// The first `count` entries, and the bytes after them. Generic, because one function with a variable size takes 108 bytes more code, to
+/// divide by the sizes.
 fn part<const SIZE: usize>(bytes: &[u8], count: u32) -> Option<(&[[u8; SIZE]], &[u8])> {
     let size = (count as usize).checked_mul(SIZE)?;
     let (entries, rest) = bytes.split_at_checked(size)?;

@@ -1,4 +1,4 @@
-//! Wall clock: `cargo bench -p sframe-proof --bench speed [-- FILTER]`. How to read the table: `BENCHMARKS.md`.
+//! Wall clock: `cargo bench -p sframe-proof --bench speed [-- FILTER]`. How to read the table: `docs/benchmarks.md`.
 
 #[path = "../common/mod.rs"]
 mod common;

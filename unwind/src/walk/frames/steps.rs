@@ -1,4 +1,7 @@
 //! Steps of a walk, from a frame to its caller: by its row, and by what else there is where no row leads on.
+//!
+//! The deepest chain of calls has 640 to 670 bytes of stack on several paths, so shortening one path is not enough. Four forms of a
+//! separate step out of trap code took more stack than this one.
 
 use super::{Frames, State};
 use crate::aarch64;
