@@ -12,3 +12,4 @@ mod no_panic;
     reason = "a part of them is used"
 )]
 mod support;
+mod words;
