@@ -203,7 +203,10 @@ impl Patterns {
     fn hits<'a>(&'a self, text: &'a Text) -> impl Iterator<Item = (&'a Pattern, &'a str)> {
         self.0.iter().flat_map(|pattern| {
             let hits = pattern.regex.find_iter(&text.text);
-            let hits = hits.map(|hit| hit.as_str());
+            let hits = hits.map(|hit| {
+                hit.as_str()
+                    .trim_start_matches(['.', ':', ';', '?', '!', ' '])
+            });
             let hits = hits.filter(|hit| {
                 !(pattern.except.as_ref()).is_some_and(|except| except.is_match(hit))
             });
