@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use qemu::cli::Cli;
-use qemu::{scenario, workspace};
+use qemu::scenario;
 
 use super::pages::{Block, PAGES, blocks, page};
 use crate::guide::text::without_numbers;
@@ -17,14 +17,6 @@ const SHOWN: &str = "docs/guide/multiboot.md";
 /// The page of the guide that shows how to install.
 const INSTALL: &str = "docs/guide/README.md";
 
-/// A page of the guide, or the whole guide where it is not in pages.
-fn guide(name: &str) -> String {
-    match workspace::root().join(name).is_file() {
-        true => page(name),
-        false => page("linker/GUIDE.md"),
-    }
-}
-
 #[test]
 fn each_block_of_the_readme_is_tested() {
     let mut counts = [0; 3];
@@ -32,12 +24,12 @@ fn each_block_of_the_readme_is_tested() {
         let place = match words.split_once(' ') {
             Some(("diff", _)) => {
                 let block = format!("```{words}\n{text}```");
-                assert!(guide(KERNEL).contains(&block), "not in {KERNEL}:\n{block}");
+                assert!(page(KERNEL).contains(&block), "not in {KERNEL}:\n{block}");
                 0
             }
             None if words == "text" => {
                 let report = without_numbers(&text);
-                let shown = without_numbers(&guide(SHOWN));
+                let shown = without_numbers(&page(SHOWN));
                 assert!(shown.contains(&report), "not in {SHOWN}:\n{report}");
                 1
             }
@@ -56,7 +48,7 @@ fn each_block_of_the_readme_is_tested() {
 fn run(words: &str) {
     let Some(arguments) = words.strip_prefix("cargo run") else {
         let is_shown = |block: &Block| commands(&block.text).any(|shown| shown == words);
-        let is_known = words == "cargo test" || blocks(&guide(INSTALL)).iter().any(is_shown);
+        let is_known = words == "cargo test" || blocks(&page(INSTALL)).iter().any(is_shown);
         assert!(is_known, "no test runs {words:?}");
         return;
     };
