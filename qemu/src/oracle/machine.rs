@@ -29,8 +29,6 @@ pub struct Machine {
     pub(super) stops: HashSet<u64>,
     /// Where it does unless it is to pass.
     pub(super) waits: Vec<u64>,
-    /// The longest of the last steps.
-    pub(super) slowest: Duration,
     /// Its memory.
     pub ram: Ram,
     boot: Option<JoinHandle<Result<Booted>>>,
@@ -67,7 +65,6 @@ impl Machine {
             reader,
             stops: HashSet::new(),
             waits: Vec::new(),
-            slowest: Duration::ZERO,
             ram: Ram::open(&memory, image.mapped(start))?,
             boot: Some(boot),
             _folder: folder,

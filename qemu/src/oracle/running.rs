@@ -1,6 +1,6 @@
 //! How a machine goes on: by an instruction, or up to where it stops.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -43,10 +43,7 @@ impl Machine {
     /// When the connection fails, or the instruction does not end.
     pub fn step(&mut self) -> Result<Option<State>> {
         self.ram.changed();
-        let begun = Instant::now();
-        let ran = self.stub.step()?;
-        self.slowest = (self.slowest * 63 / 64).max(begun.elapsed());
-        match ran {
+        match self.stub.step()? {
             Ran::Stopped => self.state().map(Some),
             Ran::Ended => Ok(None),
             Ran::StillRuns => bail!("the machine stands still in an instruction"),
@@ -60,7 +57,6 @@ impl Machine {
     /// When the connection fails.
     pub fn step_within(&mut self, limit: Duration) -> Result<Option<(State, bool)>> {
         self.ram.changed();
-        let limit = limit.max(self.patience());
         let ran = self.stub.step_within(limit)?;
         self.stopped(ran)
     }
@@ -71,7 +67,6 @@ impl Machine {
     /// When the connection fails.
     pub fn run_within(&mut self, limit: Duration) -> Result<Option<(State, bool)>> {
         self.ram.changed();
-        let limit = limit.max(self.patience());
         let ran = self.stub.go_on(limit)?;
         self.stopped(ran)
     }
@@ -125,13 +120,6 @@ impl Machine {
             self.stub.breakpoint(address, false)?;
         }
         Ok(stopped)
-    }
-
-    /// Returns how long a processor with something to do may take for it: on a host with other work, several times the longest of the
-    /// last steps. Each call makes that shorter, because steps are rare while all processors wait.
-    fn patience(&mut self) -> Duration {
-        self.slowest = self.slowest * 63 / 64;
-        self.slowest * 4
     }
 
     fn stopped(&mut self, ran: Ran) -> Result<Option<(State, bool)>> {
