@@ -51,8 +51,9 @@ static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a regular expression")
 });
 
-static TICK: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^timer interrupt, stack (?:boot(?: of cpu \d)?|task (?<task>\w+))$";
+/// Interrupts that come at any instruction: ticks, and what wakes or stops another CPU.
+static INTERRUPT: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^(?:timer interrupt|IRQ|FIQ), stack (?:boot(?: of cpu \d)?|task (?<task>\w+))$";
     Regex::new(pattern).expect("a regular expression")
 });
 
@@ -171,7 +172,7 @@ impl List {
             }
             Line::Interrupted(words) => {
                 self.is_interrupted = true;
-                writable.has(line) || is_tick(words, &self.subject)
+                writable.has(line) || is_interrupt(words, &self.subject)
             }
             Line::TailCall(_) => writable.has(line),
             Line::End(end) => {
@@ -185,9 +186,9 @@ impl List {
     }
 }
 
-/// Whether the words between frames are about a tick on a stack of the CPU or the task that a list is about: where a tick comes is chance.
-fn is_tick(words: &str, subject: &str) -> bool {
-    let Some(owner) = TICK.captures(words) else {
+/// Whether the words between frames are about an interrupt on a stack of the CPU or the task that a list is about: where it comes is chance.
+fn is_interrupt(words: &str, subject: &str) -> bool {
+    let Some(owner) = INTERRUPT.captures(words) else {
         return false;
     };
     let Some(task) = owner.name("task") else {
@@ -207,5 +208,36 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     match Line::parse(line) {
         Some(("", Line::Frame(frame))) => Some(frame),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_interrupt;
+
+    #[test]
+    fn interrupts_may_come_on_the_stacks_that_a_list_is_about() {
+        for (words, subject, is_known) in [
+            (
+                "timer interrupt, stack boot",
+                "cpu 0, task main, stopped",
+                true,
+            ),
+            (
+                "IRQ, stack boot of cpu 3",
+                "cpu 3, stopped at 0x80000",
+                true,
+            ),
+            ("FIQ, stack task busy", "task busy: ready to run", true),
+            ("IRQ, stack task busy", "task other: ready to run", false),
+            (
+                "IRQ, stack boot of cpu x",
+                "cpu 3, stopped at 0x80000",
+                false,
+            ),
+            ("IRR, stack boot", "cpu 0, task main, stopped", false),
+        ] {
+            assert_eq!(is_interrupt(words, subject), is_known, "{words}");
+        }
     }
 }
