@@ -81,6 +81,8 @@ pub struct Shadow {
     pub waiting: Vec<Waiting>,
     /// Of those that do not run, by the stack pointers with which they will go on.
     switched: HashMap<u64, (u32, Vec<Waiting>)>,
+    /// How many tasks stopped when they were not followed.
+    pub unknown: u32,
     /// The task that runs on the CPU at hand, and the last one that there was.
     task: u32,
     tasks: u32,
@@ -107,6 +109,7 @@ impl Shadow {
         Self {
             waiting: Vec::new(),
             switched: HashMap::new(),
+            unknown: 0,
             task: 0,
             tasks: cpus - 1,
             cpu: 0,
@@ -318,6 +321,7 @@ impl Shadow {
             } else {
                 // The task stopped when it was not followed, so its callers are unknown. No code returns there, so the task is let run
                 // until another one runs.
+                self.unknown += 1;
                 Waiting::Unseen { pc: 0, sp: 0 }
             }];
         }

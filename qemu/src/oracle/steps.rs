@@ -167,6 +167,7 @@ impl Follower<'_> {
     }
 
     fn compare(&mut self, state: &State) {
+        self.tally.unknown = self.shadow.unknown;
         let ram = &self.machine.ram;
         self.shadow
             .follow_handlers(&self.places, &|address| ram.word(address));

@@ -22,6 +22,8 @@ pub struct Tally {
     pub boundaries: u64,
     /// Others, too deep to compare at each of them.
     pub passed: u64,
+    /// Tasks whose callers are unknown, because they stopped when they were not followed.
+    pub unknown: u32,
     /// Of each CPU, how many of these.
     pub cpus: Vec<u64>,
     /// The walk was complete, and right.
@@ -128,7 +130,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones passed over; {}",
+            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones passed over, {} tasks unknown; {}",
             self.scenario,
             self.boundaries,
             self.equal,
@@ -136,6 +138,7 @@ impl fmt::Display for Tally {
             self.wrong,
             self.unexplained.values().sum::<u64>(),
             self.passed,
+            self.unknown,
             self.ended
         )?;
         if self.cpus.len() > 1 {
