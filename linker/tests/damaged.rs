@@ -97,10 +97,14 @@ fn damage_is_named_with_its_offset() {
         complaint("check")
     );
     for (at, byte, expected) in [
-        (0, 1, "bad magic 0xde01 at offset 0, 0xdee2 wanted"),
+        (0, 1, "bad magic 0xde01 at offset 0, expected 0xdee2"),
         (2, 9, "unknown version 9 at offset 2"),
         (4, 77, "unknown ABI 77 at offset 4"),
-        (11, 1, "functions end outside, at offset 268435500"),
+        (
+            11,
+            1,
+            "functions end outside the section, at offset 268435500",
+        ),
     ] {
         change(sframe + at, &[byte]);
         for command in ["dump", "check", "stats"] {

@@ -257,7 +257,7 @@ fn a_handler_of_nmis_from_outside_that_fails_is_reported(kernel: Kernel) {
         (
             "halts",
             2,
-            "hang on cpu 0: its timer has not ticked for 3 s, cpu 1 says",
+            "hang on cpu 0: its timer has not ticked for 3 s, detected by cpu 1",
         ),
     ] {
         let request = Request::of(&image(kernel), &format!("sabotage outside {way}"));

@@ -100,7 +100,7 @@ impl LookupError {
             Self::NoFunction => "no function in the table",
             Self::NoRows { signal: true } => "a trap frame without rows",
             Self::NoRows { signal: false } => "a function without rows",
-            Self::NoRow => "no row of its function reaches it",
+            Self::NoRow => "the rows of its function start after it",
             Self::Damaged => "its table entry is damaged",
             Self::Unsupported => "its table entry is of an unknown kind",
             Self::TooLarge => "its table is too large to be searched",

@@ -334,6 +334,6 @@ impl fmt::Display for Stuck {
             Some(stuck) => write!(f, "cpu {stuck} has not continued it")?,
             None => f.write_str("its cpu has not continued it")?,
         }
-        write!(f, " for {SECONDS} s, cpu {cpu} says")
+        write!(f, " for {SECONDS} s, detected by cpu {cpu}")
     }
 }

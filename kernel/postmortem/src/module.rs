@@ -26,7 +26,7 @@ pub struct Module {
 pub enum ModuleError {
     /// A report is being written, or another change made.
     InUse,
-    /// There is no room for another module.
+    /// There is the registry of modules is full.
     Full,
     /// Its code overlaps that of another module, or is none.
     Overlaps,
@@ -41,12 +41,12 @@ pub enum ModuleError {
 impl fmt::Display for ModuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse => f.write_str("a report reads the modules, or they are being changed"),
-            Self::Full => f.write_str("no room for another module"),
-            Self::Overlaps => f.write_str("the code overlaps that of another module, or is none"),
+            Self::InUse => f.write_str("a report or another call uses the modules at this moment"),
+            Self::Full => f.write_str("the registry of modules is full"),
+            Self::Overlaps => f.write_str("the range of code is empty or overlaps another module"),
             Self::Tables(why) => write!(f, ".sframe: {why}"),
             Self::Symbols(why) => write!(f, ".symbols: {why}"),
-            Self::AnotherRegistry => f.write_str("there is another registry of modules"),
+            Self::AnotherRegistry => f.write_str("another registry of modules is in use"),
         }
     }
 }

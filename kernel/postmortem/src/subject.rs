@@ -99,7 +99,7 @@ impl FirstLine<'_> {
                     "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s"
                 )?;
                 return match self.cpu {
-                    Some(cpu) => write!(out, ", cpu {cpu} says"),
+                    Some(cpu) => write!(out, ", detected by cpu {cpu}"),
                     None => Ok(()),
                 };
             }

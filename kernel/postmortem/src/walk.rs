@@ -123,7 +123,7 @@ impl Walk {
             0 => Ok(()),
             count => writeln!(
                 out,
-                "stacks left out of this trace: {count}, because a walk uses {MAX_STACKS}"
+                "stacks left out of this trace: {count}, because a walk uses at most {MAX_STACKS}"
             ),
         }
     }
@@ -277,9 +277,9 @@ impl Walk {
     fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
         match self.trap_frame(frame) {
             Some(frame) => frame.write_registers(&Stacks::of(self.platform), out),
-            None => out.write_str(
-                "  registers: not saved in the declared layout, not yet, or restored already\n",
-            ),
+            None => {
+                out.write_str("  registers: not saved in the declared layout at this instruction\n")
+            }
         }
     }
 }

@@ -58,10 +58,10 @@ impl Asked {
     /// Where a CPU is, and who has called it to do that: its part of a report.
     ///
     /// # Errors
-    /// When there is no such CPU, or its registers are not known.
+    /// When unknown CPU, or its registers are not known.
     pub fn cpu(&self, source: &mut dyn Source, cpu: usize) -> Result<String> {
         let halted = source.cpus()?;
-        let is_halted = *halted.get(cpu).context("there is no such CPU")?;
+        let is_halted = *halted.get(cpu).context("unknown CPU")?;
         let state = source.state(cpu)?;
         let mut told = self.told();
         write_cpu(&mut told, &self.image, source, cpu, &state, is_halted)?;

@@ -53,7 +53,8 @@ impl Image {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let data = std::fs::read(path).with_context(|| format!("cannot read image {shown}"))?;
-        let file = File::parse(&*data).with_context(|| format!("image {shown} is no ELF file"))?;
+        let file =
+            File::parse(&*data).with_context(|| format!("image {shown} is not an ELF file"))?;
         let arch = crate::image::processor(path)?;
         let code = file
             .sections()

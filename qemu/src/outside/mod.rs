@@ -122,7 +122,9 @@ impl Witness for Outside<'_> {
 
     fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String {
         let told = self.report(stopped, reason);
-        told.unwrap_or_else(|error| format!("asked from outside, as {reason}: {error:#}\n"))
+        told.unwrap_or_else(|error| {
+            format!("inspected from outside, because {reason}: {error:#}\n")
+        })
     }
 
     fn keep(&self, stopped: &mut Stopped<'_>, reason: &str) {

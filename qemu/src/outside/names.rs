@@ -58,7 +58,7 @@ pub(super) fn lock(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<Str
     let name = text(memory, name, length.min(LONGEST))?;
     Some(match holder.checked_sub(1) {
         Some(holder) => format!("{name}, which task {} holds", task(memory, tasks, holder)),
-        None => format!("{name}, which nobody holds"),
+        None => format!("{name}, which no task holds"),
     })
 }
 

@@ -33,10 +33,7 @@ pub(super) fn write_tasks(
     for number in 0..tasks.count {
         if !write(out, image, &memory, tasks, number, &in_use)? {
             let left = tasks.count - number;
-            writeln!(
-                out,
-                "tasks from {number} on, {left} at most, cannot be read"
-            )?;
+            writeln!(out, "cannot read tasks from {number} on, at most {left}")?;
             break;
         }
     }
@@ -54,7 +51,7 @@ pub(super) fn write_task(
         let in_use = InUse::of(image, source);
         let memory = Memory::new(source, CPU);
         if !write(out, image, &memory, tasks, number, &in_use)? {
-            writeln!(out, "task {number} cannot be read")?;
+            writeln!(out, "cannot read task {number}")?;
         }
     }
     Ok(())

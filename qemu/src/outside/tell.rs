@@ -36,14 +36,14 @@ pub(super) fn tell(
     let mut told = Told::new(image, symbolizer);
     writeln!(
         told,
-        "asked from outside, as {reason}: {count} {}, {arch}, {build}, {image}",
+        "inspected from outside, because {reason}: {count} {}, {arch}, {build}, {image}",
         if count == 1 { "CPU" } else { "CPUs" }
     )?;
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
         let state = match state {
             Ok(state) => state,
             Err(error) => {
-                writeln!(told, "cpu {cpu} cannot be asked: {error:#}")?;
+                writeln!(told, "cannot inspect cpu {cpu}: {error:#}")?;
                 continue;
             }
         };

@@ -255,7 +255,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
     });
     let trace = "p corner_shop::exceptions::page_fault";
     let begin = "page fault\n\
-        no stack can be read: physical_memory_at is not called, and stacks_by is not called\nx86_64";
+        no stack can be read: physical_memory_at was not called, and stacks_by was not called\nx86_64";
     said.expect(begin, trace, "incomplete: the stack word at ");
 }
 
@@ -276,6 +276,6 @@ fn a_report_says_that_there_are_no_tables() {
         text.contains("\nx86_64, no build id, no tables\n"),
         "{text}"
     );
-    let end = "end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
+    let end = "end of backtrace: incomplete: no .sframe table: empty; link the image with sframe-link, 1 frames\n";
     assert!(text.contains(end), "{text}");
 }

@@ -68,7 +68,7 @@ impl fmt::Display for Error {
             Self::TooLarge => "a number does not fit into 32 bits",
             Self::CannotUnwind => "the function cannot be unwound",
             Self::Refused => "it refuses to unwind",
-            Self::AfterStackPointer => "it counts on from a stack pointer that was restored",
+            Self::AfterStackPointer => "it adds to a stack pointer that was restored",
         };
         filled.write(f)
     }

@@ -27,12 +27,12 @@ impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "empty",
-            Self::Short => "shorter than its header says",
+            Self::Short => "shorter than its header states",
             Self::BadMagic => "bad magic",
             Self::UnknownVersion(_) => "unknown version",
             Self::UnknownAbi(_) => "unknown ABI",
             Self::BadHeader => "its header contradicts itself",
-            Self::LeftOut => "the reader of rule maps is left out",
+            Self::LeftOut => "support for rule maps is not compiled in",
         })
     }
 }

@@ -75,16 +75,16 @@ impl ParseError {
         texts! { *self, [number, 0];
             Self::Empty => "empty",
             Self::Short { .. } => "# bytes are too short for a header",
-            Self::BadMagic { .. } => "bad magic & at offset 0, 0xdee2 wanted",
+            Self::BadMagic { .. } => "bad magic & at offset 0, expected 0xdee2",
             Self::UnknownVersion(_) => "unknown version # at offset 2",
-            Self::DraftVersion1 => "version 1 as in its first posted patch, not as released",
+            Self::DraftVersion1 => "version 1 in the layout of its first posted patch, which was never released",
             Self::UnknownFlags(_) => "unknown flags % at offset 3",
             Self::UnknownAbi(_) => "unknown ABI # at offset 4",
             Self::AuxiliaryHeader { .. } => "auxiliary header of # bytes does not fit",
-            Self::Functions { .. } => "functions end outside, at offset #",
-            Self::Rows { .. } => "rows end outside, at offset #",
-            Self::Map => "a rule map with a header that cannot be used",
-            Self::LeftOut => "their reader is left out",
+            Self::Functions { .. } => "functions end outside the section, at offset #",
+            Self::Rows { .. } => "rows end outside the section, at offset #",
+            Self::Map => "a rule map with an unusable header",
+            Self::LeftOut => "support for this format is not compiled in",
         }
     }
 }

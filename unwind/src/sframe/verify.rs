@@ -111,8 +111,8 @@ impl Damage {
             Self::Function { .. } => "the entry of function # is bad",
             Self::Row { .. } => "row # of function # cannot be read",
             Self::RowOrder { .. } => "row # of function # starts in the wrong place",
-            Self::RowCount { .. } => "not the # rows that the header counts",
-            Self::TooManyRows => "rows are shared too often",
+            Self::RowCount { .. } => "the number of rows differs from # in the header",
+            Self::TooManyRows => "too many functions share rows",
             Self::Code { .. } => "",
         }
     }

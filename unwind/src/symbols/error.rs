@@ -44,9 +44,9 @@ impl fmt::Display for SymbolsError {
             Self::BadMagic => "bad magic at offset 0",
             Self::UnknownVersion(_) => "unknown version # at offset 8",
             Self::UnknownLevel(_) => "unknown level # at offset 24",
-            Self::DoesNotFit(_) => "does not fit, says the field at offset #",
-            Self::BadChecksum { .. } => "checksum $ at offset 16, bytes give $",
-            Self::LeftOut => "their reader is left out",
+            Self::DoesNotFit(_) => "the field at offset # refers outside the symbols",
+            Self::BadChecksum { .. } => "checksum $ at offset 16, but the bytes have $",
+            Self::LeftOut => "support for this format is not compiled in",
         };
         filled.write(f)
     }

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::End;
 use crate::aarch64;
+use crate::sframe::ParseError;
 use crate::text::{Filled, texts};
 
 impl End {
@@ -32,6 +33,9 @@ impl End {
     #[inline(never)]
     fn filled(&self) -> [Filled; 2] {
         let more = match *self {
+            Self::NoTables(ParseError::Empty) => {
+                Filled::of("empty; link the image with sframe-link", 0)
+            }
             Self::NoTables(error) => error.filled(),
             Self::NoRow(_, error) => error.filled(),
             Self::DamagedTables(damage) => damage.filled(),
@@ -60,7 +64,7 @@ impl End {
             Self::User(_) => "user code reached at @",
             Self::TrapNotAtBase(_) => "the trap frame of user code ends at @, where no stack begins",
             Self::TrapEndUnknown => "it is not known where the trap frame of user code ends",
-            Self::UserInKernel(_) => "user code, says its trap frame, but @ is the kernel's",
+            Self::UserInKernel(_) => "the trap frame indicates user code, but @ is kernel code",
             Self::NoTables(_) => "no .sframe table: ",
             Self::Unusable(_) => "",
             Self::NoRow(..) => "no row for @: ",
@@ -69,26 +73,26 @@ impl End {
             Self::BadReturnAddress(_) => "the return address ",
             Self::NoCall(_) => "no call before the return address @",
             Self::CalledElsewhere(..) => "the call before @ leads to ",
-            Self::CallsUnchecked => "calls were not checked, as the code is not known",
+            Self::CallsUnchecked => "calls were not checked, because the bytes of the code are not known",
             Self::UnprovenRow(_) => "the row of frame ",
             Self::UnprovenTables => "the tables contain no proof of their rows",
             Self::StartInDoubt => "the walk that found where the list starts is in doubt",
             Self::MayHaveRun => "the task may have run meanwhile",
-            Self::OnlyAtCalls(_) => "interrupted at @, and its row holds at calls only",
+            Self::OnlyAtCalls(_) => "interrupted at @, but its row is valid at calls only",
             Self::NoStack(_) => "the stack pointer @ is outside every stack",
             Self::Unreadable(_) => "the stack word at @ cannot be read",
             Self::UnalignedWord(_) => "the stack word at @ is not aligned",
-            Self::NotAdvancing(_) => "the caller's stack pointer @ would not be above",
+            Self::NotAdvancing(_) => "the caller's stack pointer @ would not be above this frame",
             Self::Misaligned(_) => "the frame address @ is misaligned",
             Self::RegisterLost(_) => "a rule needs register ",
             Self::StackPointerLost => "a rule needs the stack pointer, which is not known here",
             Self::FramePointerLost => "a rule needs the frame pointer, which is not known here",
-            Self::NoCfa => "a rule needs a frame address that is not there",
+            Self::NoCfa => "a rule needs the canonical frame address, which is not known here",
             Self::LinkRegisterLost => "a rule needs the link register, which is not known here",
             Self::TrapFrame(_) => "a trap frame of unknown layout at @",
-            Self::Limit => "as many frames as asked for",
+            Self::Limit => "the limit of frames was reached",
             Self::DamagedTables(_) => "the tables are damaged: ",
-            Self::LeftStack(_) => "the stack was left at @, below its end",
+            Self::LeftStack(_) => "a row leaves the stack at @, which is not empty there",
             Self::CodeChanged(_) => "the code at @ is not the code that was linked",
         }
     }

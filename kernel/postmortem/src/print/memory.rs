@@ -105,10 +105,10 @@ impl Stacks {
             (Err(why), None, _) => {
                 writeln!(
                     out,
-                    "no stack can be read: {why}, and stacks_by is not called"
+                    "no stack can be read: {why}, and stacks_by was not called"
                 )
             }
-            (Err(why), _, Some(_)) => writeln!(out, "it is not known what is mapped: {why}"),
+            (Err(why), _, Some(_)) => writeln!(out, "unknown which addresses are mapped: {why}"),
             _ => Ok(()),
         }
     }

@@ -226,7 +226,7 @@ mod tests {
         // SAFETY: the same; it is not the first.
         unsafe { stop_others(|| panic!("nobody is to be stopped"), 9) };
         let text = report("the first");
-        let begin = "\nthe first\nno stack can be read: this is the host, and stacks_by is not called\ncpu ";
+        let begin = "\nthe first\nno stack can be read: this is the host, and stacks_by was not called\ncpu ";
         assert!(text.starts_with(begin), "{text}");
         let end = "\nno answer from 1 of 3 other CPUs\n";
         assert!(text.ends_with(end), "{text}");

@@ -136,12 +136,12 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
         let mut out = String::new();
         print_from(&mut out, &first, Registers::new(0x1024, 0x8000, 0));
         let expected = "first [during the report: second []\n]\n\
-            no stack can be read: this is the host, and stacks_by is not called\n\
+            no stack can be read: this is the host, and stacks_by was not called\n\
             x86_64, no build id, no tables\n  \
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
             no names: .symbols: empty\n   \
             0: 0x0000000000001024 p\n\
-            end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
+            end of backtrace: incomplete: no .sframe table: empty; link the image with sframe-link, 1 frames\n";
         assert_eq!(out, expected);
     }
 }

@@ -153,7 +153,7 @@ fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
         }
     });
     let text = machine.text();
-    let first = "hang on cpu 1: its timer has not ticked for 3 s, cpu 0 says\n";
+    let first = "hang on cpu 1: its timer has not ticked for 3 s, detected by cpu 0\n";
     assert!(text.starts_with(first), "{text}");
     assert!(
         text.ends_with(&format!("\nfirst failure: {first}")),

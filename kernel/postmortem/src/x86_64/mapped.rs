@@ -27,7 +27,7 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Those that are in use now, if physical memory is mapped from `physical` on; or why they cannot be read.
     pub(crate) fn now(physical: Option<u64>) -> Result<Self, &'static str> {
-        let physical = physical.ok_or("physical_memory_at is not called")?;
+        let physical = physical.ok_or("physical_memory_at was not called")?;
         let (root, flags): (u64, u64);
         // SAFETY: only reads registers, which the kernel may.
         unsafe {
@@ -72,7 +72,7 @@ impl Mapped {
         let is_right = physical.is_multiple_of(0x1000) && mapped.holds(mapped.tables.first());
         is_right
             .then_some(mapped)
-            .ok_or("the page tables are not where physical_memory_at says")
+            .ok_or("no page tables at the address passed to physical_memory_at")
     }
 
     /// Whether memory that can be read is mapped at this address.

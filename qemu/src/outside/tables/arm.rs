@@ -99,7 +99,7 @@ impl fmt::Display for Arm {
         let has_exceptions = !self.exceptions[0].0.is_empty();
         let after = if has_exceptions { ", " } else { "" };
         match (self.verified.map, self.is_made) {
-            (Ok(_), true) => write!(f, "tables made from the image's code{after}")?,
+            (Ok(_), true) => write!(f, "tables synthesized from the image's code{after}")?,
             (Ok(Verified { checksum: true, .. }), false) => write!(f, "tables verified{after}")?,
             (
                 Ok(Verified {

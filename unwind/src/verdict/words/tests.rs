@@ -32,11 +32,11 @@ fn every_ending_has_its_words() {
         ),
         (
             End::UserInKernel(5),
-            "user code, says its trap frame, but 0x0000000000000005 is the kernel's",
+            "the trap frame indicates user code, but 0x0000000000000005 is kernel code",
         ),
         (
             End::NoTables(ParseError::BadMagic { found: 0xab }),
-            "no .sframe table: bad magic 0x00ab at offset 0, 0xdee2 wanted",
+            "no .sframe table: bad magic 0x00ab at offset 0, expected 0xdee2",
         ),
         (
             End::NoTables(ParseError::UnknownFlags(0x8)),
@@ -83,11 +83,11 @@ fn every_ending_has_its_words() {
         ),
         (
             End::CallsUnchecked,
-            "calls were not checked, as the code is not known",
+            "calls were not checked, because the bytes of the code are not known",
         ),
         (
             End::OnlyAtCalls(12),
-            "interrupted at 0x000000000000000c, and its row holds at calls only",
+            "interrupted at 0x000000000000000c, but its row is valid at calls only",
         ),
         (
             End::NoStack(13),
@@ -103,7 +103,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::NotAdvancing(16),
-            "the caller's stack pointer 0x0000000000000010 would not be above",
+            "the caller's stack pointer 0x0000000000000010 would not be above this frame",
         ),
         (
             End::Misaligned(17),
@@ -125,7 +125,10 @@ fn every_ending_has_its_words() {
             End::FramePointerLost,
             "a rule needs the frame pointer, which is not known here",
         ),
-        (End::NoCfa, "a rule needs a frame address that is not there"),
+        (
+            End::NoCfa,
+            "a rule needs the canonical frame address, which is not known here",
+        ),
         (
             End::LinkRegisterLost,
             "a rule needs the link register, which is not known here",
@@ -134,7 +137,7 @@ fn every_ending_has_its_words() {
             End::TrapFrame(19),
             "a trap frame of unknown layout at 0x0000000000000013",
         ),
-        (End::Limit, "as many frames as asked for"),
+        (End::Limit, "the limit of frames was reached"),
         (
             End::DamagedTables(Damage::Checksum),
             "the tables are damaged: wrong checksum",
