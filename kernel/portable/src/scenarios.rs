@@ -103,7 +103,7 @@ macro_rules! scenarios {
             "null-call": PanicsInDoubt, 1 cpu, access::null_call,
                 "a call through a null pointer";
             "wild-jump": PanicsInDoubt, 1 cpu, access::wild_jump,
-                "a jump to where no code is";
+                "a jump to an address without code";
             "write-to-code": Panics, 1 cpu, access::write_to_code,
                 "a write to read-only memory";
             "call-data": PanicsInDoubt, 1 cpu, access::call_data,
@@ -111,7 +111,7 @@ macro_rules! scenarios {
             "misaligned": Panics, 1 cpu, access::misaligned,
                 "a misaligned access that must be aligned";
             "not-canonical": Panics, 1 cpu, access::not_canonical on NotArmv7a,
-                "a read from an address that cannot be one: general protection on x86_64";
+                "a read from a non-canonical address: general protection on x86_64";
             "undefined": Panics, 1 cpu, instructions::undefined,
                 "an undefined instruction";
             "divide": Panics, 1 cpu, instructions::divide,
@@ -121,7 +121,7 @@ macro_rules! scenarios {
             "first-instruction": Panics, 1 cpu, places::first_instruction,
                 "an exception at the first instruction of a function";
             "leaf": Panics, 1 cpu, places::leaf,
-                "an exception in a leaf, before its prologue";
+                "an exception at the start of a leaf function";
             "prologue": Panics, 1 cpu, places::prologue,
                 "an exception in the middle of a prologue";
             "epilogue": Panics, 1 cpu, places::epilogue,
@@ -135,15 +135,15 @@ macro_rules! scenarios {
             "realigned-frame": Panics, 1 cpu, places::realigned_frame,
                 "an exception in a function that aligns its stack";
             "asm-with-rules": Panics, 1 cpu, places::asm_with_rules,
-                "an exception below assembly with rules for unwinders";
+                "an exception below assembly with call frame directives";
             "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
-                "an exception below assembly without rules";
+                "an exception below assembly without call frame directives";
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
-                "an exception below assembly without rules that takes its stack pointer from memory";
+                "an exception below assembly without call frame directives that loads its stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
-                "a read from where nothing is, before the return address is saved where the compiler says it is";
+                "a read from unmapped memory, before the return address is in the place that the compiler's tables give";
             "lies": Succeeds, 1 cpu, lies::run,
-                "breakpoints where the rules for unwinders contradict the code, each of which is reported";
+                "breakpoints where call frame directives contradict the code, with a report of each";
             "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address,
                 "a return address was overwritten";
             "damaged-frame-pointer": Panics, 1 cpu, places::damaged_frame_pointer,
@@ -169,69 +169,69 @@ macro_rules! scenarios {
             "fault-in-panic": FailsToReport, 1 cpu, display::fault_in_panic,
                 "a panic whose message raises an exception";
             "panic-in-print": Panics, 1 cpu, display::panic_in_print,
-                "a panic of somebody who holds the console's lock";
+                "a panic while the same code holds the console's lock";
             "one-call": Succeeds, 1 cpu, one_call::run,
-                "a report by one call, as in a kernel that declares no platform";
+                "a report in one call, as in a kernel that implements no `Platform`";
             "one-call-stack": Succeeds, 1 cpu, one_call::stack,
-                "the smallest report by one call: registers and the stack's words, of which the host makes the trace";
+                "the smallest report in one call: registers and stack words, from which the host makes the backtrace";
             "one-call-masked": Succeeds, 1 cpu, one_call::masked,
-                "a report by one call, which tells whether interrupts are masked meanwhile";
+                "a report in one call, which prints whether interrupts are masked meanwhile";
             "no-screen": Panics, 1 cpu, screen::is_none,
-                "a panic whose report goes to a screen that is not there, after the serial line";
+                "a panic whose report goes to the serial line, then to a missing screen";
             "sabotage": Panics, 1 cpu, sabotage::run,
-                "a panic whose report calls the kernel, which fails as well: `sabotage CALL WAY`";
+                "a panic whose report calls the kernel, where a second failure happens: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "a panic before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,
-                "an exception at the same time";
+                "an exception before the console, the page tables and the heap are set up";
             "no-heap": Panics, 1 cpu, early::allocation at Tables,
                 "an allocation before there is a heap";
             "unreadable-stack": PanicsInDoubt, 1 cpu, unreadable::run,
-                "the memory of a stack is gone";
+                "the memory of a stack is unmapped";
             "watched-stack": Panics, 1 cpu, unreadable::watched on NotArmv7a,
                 "a debugger watches a word that the report reads";
             "unreadable-code": PanicsInDoubt, 1 cpu, unreadable::code,
-                "the memory of a caller's code is gone";
+                "the memory of a caller's code is unmapped";
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
-                "a panic that resets the machine; the next boot tells of it";
+                "a panic that resets the machine; the next boot prints the report";
             "epitaph-beside": SucceedsAfterReset, 2 cpus, epitaph::beside_another,
-                "a panic that resets the machine while another CPU prints and does not answer; the next boot tells of it";
+                "a panic that resets the machine while another CPU prints and does not answer; the next boot prints the report";
             "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
-                "a reset after which nothing can be told: a checksum is wrong";
+                "a reset after which the stored report has a wrong checksum";
             "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,
                 "the stack pointer of an exception's handler is in no stack";
             "nmi": Succeeds, 2 cpus, others::nmi,
-                "an NMI in a tight loop, after which all goes on; FIQ on aarch64";
+                "an NMI in a tight loop, after which the loop continues; FIQ on aarch64";
             "log-in-nmi": Succeeds, 2 cpus, logging::in_nmi,
-                "with --defmt, a CPU logs, and NMIs interrupt it whose handler logs too";
+                "with --defmt: a CPU logs while NMIs interrupt it, and their handler logs too";
             "print-in-nmi": Succeeds, 2 cpus, logging::print_in_nmi,
-                "a CPU prints, with --defmt logs too, and NMIs interrupt it whose handler prints";
+                "a CPU prints (with --defmt it logs too) while NMIs interrupt it, and their handler prints";
             "console-held": Panics, 2 cpus, others::console_held,
                 "a panic on a CPU while another one holds the console";
             "two-panics": Panics, 2 cpus, others::two_panics,
                 "a panic on two CPUs at the same time";
             "two-breakpoints": Succeeds, 2 cpus, others::two_breakpoints,
-                "a breakpoint on two CPUs at the same time, which both go on";
+                "a breakpoint on two CPUs at the same time; both continue";
             "silent-cpu": Panics, 2 cpus, others::silent_cpu,
                 "a panic while another CPU does not answer";
             "hang": Panics, 2 cpus, others::hang,
-                "a CPU hangs with interrupts masked and a lock held, which another CPU's watchdog finds";
+                "a CPU hangs with interrupts masked and a lock held; another CPU's watchdog detects it";
             "tasks": Succeeds, 1 cpu, tasks::run,
-                "several tasks, each stopped somewhere else, one of them by the timer, and a report of all of them";
+                "several tasks stop in different places, one of them by the timer; all are reported";
             "crowd": Succeeds, 1 cpu, crowd::run,
-                "tasks that come, go and wait on every CPU (see --cpus)";
+                "tasks start, wait and end on every CPU (see --cpus)";
             "elsewhere": Panics, 2 cpus, crowd::elsewhere,
                 "a task on another CPU, in a report of all tasks and in one of all CPUs";
             "busy": Succeeds, 1 cpu, busy::run,
-                "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each";
+                "every CPU works and is interrupted; with --cpus 4 and QEMU's `nmi` or power button, a backtrace of each";
             "sampled": Succeeds, 1 cpu, sampled::run,
-                "every CPU samples its call stack at each tick, and sends where its time went";
+                "every CPU samples its call stack at each tick and sends a profile";
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
                 "a panic in the handler of a timer interrupt";
             "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,
                 "a timer interrupt in the handler of another one";
             "interrupted-places": Succeeds, 1 cpu, timer::places,
-                "timer interrupts where a stack walk is hard, each of which is reported";
+                "timer interrupts in places where a stack walk is hard, with a report of each";
             "user-call": Panics, 1 cpu, user::call,
                 "a panic in a system call of a user program";
             "user-read": Panics, 1 cpu, user::read,
@@ -253,7 +253,7 @@ macro_rules! scenarios {
             "hang-deep": Hangs, 1 cpu, hangs::deep,
                 "a loop below a recursion of 100 calls";
             "hang-idle": Hangs, 1 cpu, hangs::idle,
-                "nothing to run, for ever";
+                "all CPUs are idle forever";
             "hang-two-locks": Hangs, 2 cpus, hangs::two_locks,
                 "two CPUs spin for each other's locks";
             "hang-stopped-holder": Hangs, 2 cpus, hangs::stopped_holder,
@@ -265,11 +265,11 @@ macro_rules! scenarios {
             "hang-tasks": Hangs, 1 cpu, hangs::tasks,
                 "a task loops with a lock held that another one waits for";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
-                "exceptions without end";
+                "exceptions forever";
             "hang-storm": Hangs, 1 cpu, hangs::storm,
-                "interrupts without end";
+                "interrupts forever";
             "hang-livelock": Hangs, 1 cpu, hangs::livelock,
-                "two tasks that let each other go first, for ever";
+                "two tasks that yield to each other forever";
             "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,
                 "an exception without vectors: a triple fault on x86_64";
             "hang-reset": Hangs, 1 cpu, hangs::reset,
@@ -279,29 +279,29 @@ macro_rules! scenarios {
             "hang-lock-in-interrupt": Hangs, 1 cpu, hangs::locks::in_interrupt,
                 "the handler of a timer interrupt spins for a lock of the interrupted code";
             "hang-lock-in-nmi": Hangs, 2 cpus, hangs::locks::in_nmi,
-                "the handler of an NMI does; of an FIQ on aarch64";
+                "the handler of an NMI (FIQ on aarch64) spins for a lock of the interrupted code";
             "hang-rendezvous": Hangs, 2 cpus, hangs::locks::rendezvous,
-                "a CPU waits for the answer of one that has masked interrupts";
+                "a CPU waits for the answer of a CPU that has masked interrupts";
             "hang-after-you": Hangs, 2 cpus, hangs::locks::after_you,
-                "two CPUs that let each other go first, for ever";
+                "two CPUs that yield to each other forever";
             "hang-device": Hangs, 1 cpu, hangs::waits::device,
-                "a loop until a device is ready, which it never is";
+                "a loop until a device is ready that never becomes ready";
             "hang-joins": Hangs, 1 cpu, hangs::waits::joins,
-                "a task holds a lock, and waits for the end of one that wants it";
+                "a task holds a lock and waits for the end of a task that needs this lock";
             "hang-sleep": Hangs, 1 cpu, hangs::waits::sleep,
-                "a task sleeps for longer than anybody lives";
+                "a task sleeps for longer than a lifetime";
             "hang-nmis": Hangs, 1 cpu, hangs::waits::nmis,
-                "NMIs without end; FIQs on aarch64";
+                "NMIs forever; FIQs on aarch64";
             "hang-nested": Hangs, 1 cpu, hangs::waits::nested,
-                "a loop in the handler of an interrupt of the handler of another one";
+                "a loop in an interrupt handler that interrupted another interrupt handler";
             "hang-message": Hangs, 1 cpu, hangs::waits::message,
                 "a panic whose message does not end";
             "hang-system-call": Hangs, 1 cpu, hangs::waits::system_call,
                 "a loop in a system call of a user program";
             "hang-outside": Hangs, 1 cpu, hangs::lost::outside at Vectors,
-                "a loop where no code of the image is";
+                "a loop outside the image's code";
             "hang-stray-return": Hangs, 1 cpu, hangs::lost::stray_return,
-                "a function returns to where nobody has called it, to a loop";
+                "a function returns to a loop that did not call it";
             "hang-stray-stack": Hangs, 1 cpu, hangs::lost::stray_stack_pointer,
                 "a loop with the stack pointer in no stack";
             "hang-overwritten-stack": Hangs, 1 cpu, hangs::lost::overwritten_stack,

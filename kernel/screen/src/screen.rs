@@ -196,7 +196,7 @@ impl View<'_> {
                 // Writing to the screen never fails.
                 let _ = match pc {
                     Some(pc) => code(pen, pc),
-                    None => pen.write_str("there is no frame\n"),
+                    None => pen.write_str("there are no frames\n"),
                 };
             }
             At::Phone => {
@@ -204,7 +204,7 @@ impl View<'_> {
                 pen.clear();
                 if !qr::draw(pen, report, &self.screen.compact) {
                     pen.color = page::color(Kind::NotComplete);
-                    let _ = pen.write_str("the screen has no room for a code\n");
+                    let _ = pen.write_str("the screen is too small for a QR code\n");
                 }
             }
         }
@@ -212,14 +212,14 @@ impl View<'_> {
             pen,
             rows.saturating_sub(1),
             format_args!(
-                "space: next page   p: page before   j, k: down, up   enter: code   q: end"
+                "space: next page   p: previous page   j, k: down, up   enter: code   q: end"
             ),
         );
         // Last: a page that has its title is drawn.
         let title = match self.at {
             At::Lines(0) => "what failed",
             At::Lines(_) => "other cpus and tasks",
-            At::Code(_) => "code around the frame, which is <marked>",
+            At::Code(_) => "code around the frame, with the frame's instruction <marked>",
             At::Phone => "for a phone",
         };
         let has_others = self.pages[1].has_lines(report);

@@ -39,9 +39,14 @@ pub enum Unusable<'a> {
 impl fmt::Display for Unusable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address("") => f.write_str("an address is missing, as hexadecimal digits"),
-            Self::Address(text) => write!(f, "`{text}` is no address: up to 16 hexadecimal digits"),
-            Self::Word(word) => write!(f, "`{word}` means nothing here"),
+            Self::Address("") => {
+                f.write_str("missing address: expected up to 16 hexadecimal digits")
+            }
+            Self::Address(text) => write!(
+                f,
+                "invalid address `{text}`: expected up to 16 hexadecimal digits"
+            ),
+            Self::Word(word) => write!(f, "unknown argument `{word}`"),
         }
     }
 }
@@ -51,25 +56,25 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "help",
         arguments: "",
-        about: "lists the commands",
+        about: "list the commands",
         run: help,
     },
     Command {
         name: "bt",
         arguments: "[full]",
-        about: "who called this monitor; in full, with registers, from inside an exception",
+        about: "print the backtrace of this monitor; `full` adds registers, from inside an exception",
         run: backtrace,
     },
     Command {
         name: "cpus",
         arguments: "",
-        about: "what the other CPUs are doing",
+        about: "print the backtraces of the other CPUs",
         run: others,
     },
     Command {
         name: "lookup",
         arguments: "ADDRESS",
-        about: "what lies there: function, file and line, or stack",
+        about: "print what is at this address: function, file and line, or stack",
         run: |text| {
             let address = address(text)?;
             // The console never fails.
@@ -80,7 +85,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "tasks",
         arguments: "",
-        about: "what every task does, and who called it to do that",
+        about: "print the state and the backtrace of every task",
         run: |_| {
             // The console never fails.
             let _ = platform::write_tasks(&mut *console::lock());
@@ -90,7 +95,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "heap",
         arguments: "",
-        about: "how much of the heap is used",
+        about: "print how much of the heap is used",
         run: |_| {
             println!("{}", heap::usage());
             Ok(())
@@ -99,7 +104,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "panic",
         arguments: "[WORDS]",
-        about: "panics, with these words",
+        about: "panic with this message",
         run: |words| match words {
             "" => panic!("asked for"),
             words => panic!("{words}"),
@@ -108,13 +113,13 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "fault",
         arguments: "ADDRESS",
-        about: "reads the word there, whatever comes of it",
+        about: "read the word at this address, which may cause an exception",
         run: fault,
     },
     Command {
         name: "overflow",
         arguments: "",
-        about: "fills the stack by a recursion",
+        about: "fill the stack with a recursion",
         run: |_| {
             black_box(fill_stack(black_box(0)));
             Ok(())
@@ -123,13 +128,13 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "hang",
         arguments: "",
-        about: "does nothing for ever, with interrupts off; another CPU finds out",
+        about: "loop forever with interrupts masked; another CPU detects the hang",
         run: |_| hang(),
     },
     Command {
         name: "reboot",
         arguments: "",
-        about: "resets the machine",
+        about: "reset the machine",
         run: |_| {
             POSTMORTEM.forget_last_words();
             board::reset()
@@ -138,7 +143,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "exit",
         arguments: "",
-        about: "ends the machine with success; so does Ctrl-D on an empty line",
+        about: "end the machine with success; Ctrl-D on an empty line does the same",
         run: |_| exit::leave(Verdict::Success),
     },
 ];
@@ -156,7 +161,7 @@ pub fn run(line: &str) {
         return;
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        println!("there is no command `{name}`; there are:{}", Names);
+        println!("unknown command `{name}`; expected one of:{}", Names);
         return;
     };
     if let Err(why) = (command.run)(arguments.trim_start()) {

@@ -45,7 +45,7 @@ impl fmt::Display for Kind {
             Some((_, Access::Execute)) => "code without a name",
             Some((_, Access::Read)) => "constants",
             Some((_, Access::Write)) => "variables",
-            None => "no memory of the kernel's image",
+            None => "outside the kernel's image",
         })
     }
 }

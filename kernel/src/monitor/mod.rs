@@ -16,7 +16,7 @@ pub fn run() {
     if cpus::online().count() > 1 {
         watchdog::start();
     }
-    console::print(format_args!("monitor: `help` says what there is\n{PROMPT}"));
+    console::print(format_args!("monitor: `help` lists the commands\n{PROMPT}"));
     let mut keys = Keys::new();
     let mut editor = Editor::new(PROMPT, commands::name);
     loop {

@@ -18,7 +18,7 @@ pub fn read() {
             println!("line {line} of those before the last");
         }
         platform::reset_at_end();
-        panic!("for the next boot to tell");
+        panic!("for the next boot to print");
     }
 }
 
@@ -48,7 +48,7 @@ static IS_WRITING: AtomicBool = AtomicBool::new(false);
 /// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {
     if is_first() {
-        let text = "nobody will read this again";
+        let text = "this is not read again";
         println!("{text}");
         damage(text);
         board::reset();

@@ -20,7 +20,7 @@ use crate::{breakpoint, cpus, interrupt, nmi, timer};
 
 /// The last line of each of them.
 fn announce() {
-    println!("nothing is said from here on");
+    println!("nothing is printed from here on");
 }
 
 /// Loops in one instruction.

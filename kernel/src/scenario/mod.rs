@@ -88,7 +88,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
         run();
         return Verdict::Success;
     }
-    println!("there is no scenario {name} on {NAME}; there are:");
+    println!("unknown scenario {name} on {NAME}; expected one of:");
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_on(NAME)) {
         let end = match scenario.outcome {
             Outcome::Succeeds => "succeeds",
@@ -96,7 +96,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
             Outcome::PanicsInDoubt => "panics in doubt",
             Outcome::FailsToReport => "fails to report",
             Outcome::SucceedsAfterReset => "resets, and succeeds",
-            Outcome::Interactive => "ends as it is told to",
+            Outcome::Interactive => "ends on a command",
             Outcome::Hangs => "does not end",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);

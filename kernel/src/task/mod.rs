@@ -139,7 +139,7 @@ pub fn waiting() -> usize {
 
 /// A spawned task, which can be joined.
 #[derive(Debug)]
-#[must_use = "a task that nobody joins keeps its slot"]
+#[must_use = "a task that is never joined keeps its slot"]
 pub struct Handle(usize);
 
 /// Spawns a task, which calls `entry` with `argument`, and ends when that returns.
