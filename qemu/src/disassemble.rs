@@ -45,7 +45,7 @@ fn aarch64(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, String)> {
                 let text = instruction.display_at(at).to_string();
                 text.split_whitespace().collect::<Vec<_>>().join(" ")
             }
-            None => format!("no instruction: {word:#010x}"),
+            None => format!("invalid instruction {word:#010x}"),
         };
         (at, text)
     })

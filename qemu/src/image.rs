@@ -27,17 +27,17 @@ pub fn processor(image: &Path) -> Result<Processor> {
             let (header, endian) = (file.elf_header(), file.endian());
             (header.e_type.get(endian), header.e_machine.get(endian))
         }
-        _ => bail!("image {shown} is no ELF file"),
+        _ => bail!("image {shown} is not an ELF file"),
     };
     if kind != elf::ET_EXEC && kind != elf::ET_DYN {
-        bail!("image {shown} is no executable (ELF type {kind}); was it linked?");
+        bail!("image {shown} is not an executable (ELF type {kind}): pass the linked image");
     }
     match parsed.architecture() {
         Architecture::X86_64 => Ok(Processor::X86_64),
         Architecture::Aarch64 => Ok(Processor::Aarch64),
         Architecture::Arm => Ok(Processor::Armv7a),
         _ => bail!(
-            "image {shown} is for ELF machine {machine}; x86_64 (62), aarch64 (183) and armv7a (40) can be booted"
+            "image {shown} is for ELF machine {machine}: expected x86_64 (62), aarch64 (183) or armv7a (40)"
         ),
     }
 }
@@ -82,5 +82,5 @@ fn parse<'c>(
     cache: &'c ReadCache<File>,
 ) -> Result<object::File<'c, &'c ReadCache<File>>> {
     let shown = image.display();
-    object::File::parse(cache).map_err(|error| anyhow!("image {shown} is no ELF file: {error}"))
+    object::File::parse(cache).map_err(|error| anyhow!("image {shown} is not an ELF file: {error}"))
 }

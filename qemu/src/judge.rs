@@ -61,7 +61,7 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
         | (_, Outcome::Interactive)
         | (Verdict::Panicked, Outcome::Hangs) => by_verdict(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
-            Judgement::new(Status::Success, "succeeded, as it should")
+            Judgement::new(Status::Success, "succeeded, as expected")
         }
         (Verdict::Success, Outcome::Hangs) => failed("succeeded, but should have hung"),
         (Verdict::Success, _) => failed("succeeded, but should have panicked"),
@@ -71,20 +71,20 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
         (Verdict::Panicked, Outcome::FailsToReport) => match failed_report(&booted.serial) {
             true => Judgement::new(
                 Status::Success,
-                "panicked twice, as it should, and said so in one line each",
+                "panicked twice, as expected, and printed one line for each",
             ),
-            false => failed("panicked, but does not say in one line what happened to its report"),
+            false => failed("panicked, but printed no line about the failure of its report"),
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
             match whole_report(&booted.serial, doubt) {
                 Ok(end) if doubt => Judgement::new(
                     Status::Success,
-                    format!("panicked, as it should, and said what is in doubt ({end})"),
+                    format!("panicked, as expected, and reported what is in doubt ({end})"),
                 ),
                 Ok(frames) => Judgement::new(
                     Status::Success,
-                    format!("panicked, as it should, and named its callers ({frames})"),
+                    format!("panicked, as expected, with a complete backtrace ({frames})"),
                 ),
                 Err(lacks) => failed(lacks),
             }
@@ -97,7 +97,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
         Verdict::Left if booted.has_report => {
-            Judgement::new(Status::Panicked, "panicked, and was left")
+            Judgement::new(Status::Panicked, "panicked, and was ended by the user")
         }
         Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
@@ -107,7 +107,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         }
         Verdict::OutOfGuestTime => Judgement::new(
             Status::TimedOut,
-            "its time ran out, by the machine's own clock",
+            "its time ran out, measured by the machine's clock",
         ),
         Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
     }
@@ -154,9 +154,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     let text = String::from_utf8_lossy(serial);
     let mut lines = text.lines().map(str::trim_end);
     if !lines.by_ref().any(begins) {
-        return Err(
-            "panicked, but there is no line that begins with \"panicked at \" or \"fault on cpu \"",
-        );
+        return Err("panicked, but no line begins with \"panicked at \" or \"fault on cpu \"");
     }
     // The list of another CPU or of a task has an end line of its own.
     let mut lines = lines.take_while(|line| !is_of_another(line));
@@ -181,10 +179,10 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
         None
     });
     let Some(end) = end else {
-        return Err("panicked, but its backtrace has no end line");
+        return Err("panicked, but its backtrace has no last line");
     };
     if !is_gapless || frames != end.frames {
-        return Err("panicked, but its backtrace lacks frames that its end line counts");
+        return Err("panicked, but its backtrace has fewer frames than its last line counts");
     }
     let is_whole = matches!(
         end.verdict,
@@ -194,7 +192,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
         (true, false) => Ok(format!("{} frames", end.frames)),
         (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
         (false, false) => Err("panicked, but its backtrace is not complete"),
-        (true, true) => Err("panicked, but its backtrace says nothing of the doubt"),
+        (true, true) => Err("panicked, but its backtrace does not report a doubt"),
     }
 }
 

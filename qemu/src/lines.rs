@@ -44,14 +44,12 @@ pub fn marked(begin: &str) -> Result<(&str, Option<u32>)> {
     }
     if version != VERSIONS[1] {
         let [first, last] = VERSIONS;
-        bail!(
-            "what the kernel has sent has version {version} of its format, not {first} or {last}"
-        );
+        bail!("the kernel's data has format version {version}: expected {first} to {last}");
     }
     let marked = words
         .rsplit_once(' ')
         .and_then(|(words, mark)| Some((words, mark_of(mark)?)));
-    let (words, mark) = marked.context("what the kernel has sent has no mark in its first line")?;
+    let (words, mark) = marked.context("the first line of the kernel's data has no mark")?;
     Ok((words, Some(mark)))
 }
 
@@ -85,21 +83,23 @@ pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result
     let (shown, arch) = (image.display(), processor(image)?);
     let [its_arch, its_build, lies] = origin;
     if its_arch != arch.name() {
-        bail!("what the kernel has sent is of {its_arch}, and image {shown} is not");
+        bail!("the kernel's data is for {its_arch}, but image {shown} is not");
     }
     match build {
         Some(build) if its_build != "-" && its_build != build => bail!(
-            "image {shown} is not the kernel that has sent it: its build is {build}, not {its_build}"
+            "image {shown} has build id {build}, but the kernel that sent the data has {its_build}"
         ),
         _ => {}
     }
     let lies = lies.strip_prefix("0x");
     let lies = lies.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let lies = lies.context("what the kernel has sent does not say where the image lies")?;
+    let lies = lies.context("the kernel's data does not contain the image's address")?;
     let moved_by = match probe(image)? {
         None => 0,
         Some(linked) => moved_by(linked, lies).with_context(|| {
-            format!("image {shown} is not the kernel that has sent it: {PROBE} is not there in it")
+            format!(
+                "image {shown} is not the kernel that sent the data: {PROBE} has another address"
+            )
         })?,
     };
     Ok(Origin {
@@ -130,7 +130,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
     while let [first, rest @ ..] = packed {
         packed = rest;
         let (count, upper) = match *first {
-            0 => bail!("packed bytes that mean nothing"),
+            0 => bail!("invalid packed bytes"),
             first @ 1..=8 => (first, 0),
             first @ 9..=16 => (first - 8, before),
             first => {

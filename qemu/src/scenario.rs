@@ -40,7 +40,7 @@ pub fn wanted(names: &[String], arch: &str) -> Result<Vec<&'static Scenario>> {
             let its = SCENARIOS.iter().filter(|it| it.is_on(arch));
             let known: Vec<_> = its.map(|it| it.name).collect();
             format!(
-                "there is no scenario {name:?}; there are: {}",
+                "unknown scenario {name:?}; expected one of: {}",
                 known.join(", ")
             )
         })

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub enum Status {
     /// The scenario ended as it should, or the image reported success.
     Success = 0,
-    /// The runner or the machine failed, or a scenario did not end as it should.
+    /// The runner or the machine failed, or a scenario did not end as expected.
     Failed = 1,
     /// The arguments cannot be used.
     Usage = 2,

@@ -33,7 +33,7 @@ fn a_machine_that_was_asked_goes_on() {
         let (mut session, last) = asked_when_up(&image(kernel(name)));
         session.wait_for_words(&last);
         let answer = session.command("help");
-        assert!(answer.contains("lists the commands"), "{answer}");
+        assert!(answer.contains("list the commands"), "{answer}");
         session.press("\x1d");
         let ran = session.end();
         let asked = Asked::of(ran);
@@ -81,7 +81,7 @@ fn a_panic_that_only_qemu_hears_of_is_asked_about() {
     let [asked] = &booted.asked[..] else {
         panic!("{:?}", booted.asked);
     };
-    let reason = "asked from outside, as it told QEMU that it had panicked: 1 CPU, ";
+    let reason = "inspected from outside, because it reported a panic to QEMU: 1 CPU, ";
     assert!(asked.starts_with(reason), "{asked}");
 }
 
@@ -92,6 +92,10 @@ fn a_machine_that_ends_is_not_asked() {
     let image = image.to_str().expect("a path in UTF-8");
     for (scenario, status) in [("ok", 0), ("panic", 101)] {
         let ran = run(["--image", image, scenario]).expect(status);
-        assert!(!ran.words.contains("asked from outside"), "{}", ran.words);
+        assert!(
+            !ran.words.contains("inspected from outside"),
+            "{}",
+            ran.words
+        );
     }
 }

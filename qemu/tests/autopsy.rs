@@ -74,9 +74,9 @@ kernel_tests! { x86_64:
 }
 
 /// How the report begins.
-const ASKED: &str = "asked from outside, as ";
+const ASKED: &str = "inspected from outside, because ";
 /// What the runner says of a dump, before its path.
-const KEPT: &str = "; to ask it again: cargo run -- autopsy ";
+const KEPT: &str = "; to read it, type: cargo run -- autopsy ";
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder can be made")
@@ -275,7 +275,7 @@ fn a_panic_is_kept() {
     let [(report, dump)] = &reports[..] else {
         panic!("{reports:?}");
     };
-    let reason = "asked from outside, as it told QEMU that it had panicked: 1 CPU, ";
+    let reason = "inspected from outside, because it reported a panic to QEMU: 1 CPU, ";
     assert!(report.starts_with(reason), "{report}");
     expect_same(report, dump);
 }
@@ -318,7 +318,7 @@ fn an_image_that_was_built_anew_changes_nothing() {
         let limits = ["--ask", "1", "--timeout", "120", "--dump"];
         command.args(limits).arg(&dumps).arg("--image").arg(&name);
         let mut session = Session::of(command.arg("hang-masked"));
-        session.wait_for_words("to ask it again: cargo run -- autopsy ");
+        session.wait_for_words("to read it, type: cargo run -- autopsy ");
         if !in_place {
             fs::remove_file(&name).expect("it is there");
         }

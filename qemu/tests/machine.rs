@@ -36,7 +36,7 @@ fn another_status_is_a_failed_machine() {
     for arch in Arch::ALL {
         boot(arch, &[Act::Exit(35)], &[])
             .expect(1)
-            .expect_words("status 35, which is no verdict");
+            .expect_words("status 35: expected 33 for success");
     }
 }
 
@@ -83,7 +83,7 @@ fn a_triple_fault_is_a_failed_machine() {
 fn a_reset_by_psci_is_a_failed_machine() {
     boot(Arch::Aarch64, &[Act::Reset], &[])
         .expect(1)
-        .expect_words("the machine reset itself without a verdict");
+        .expect_words("the machine reset itself without reporting success or a panic");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn unknown(session: &mut Session, name: &str) -> String {
         .collect();
     assert!(names.starts_with(&["help", "bt"]), "{help}");
     format!(
-        "there is no command `{name}`; there are: {}",
+        "unknown command `{name}`; expected one of: {}",
         names.join(" ")
     )
 }
@@ -139,13 +139,13 @@ fn commands_answer_until_a_panic_ends_it(kernel: Kernel) {
     look_up(kernel, &mut session);
     assert_eq!(
         session.command("lookup"),
-        "lookup: an address is missing, as hexadecimal digits"
+        "lookup: missing address: expected up to 16 hexadecimal digits"
     );
     assert_eq!(
         session.command("fault nowhere"),
-        "fault: `nowhere` is no address: up to 16 hexadecimal digits"
+        "fault: invalid address `nowhere`: expected up to 16 hexadecimal digits"
     );
-    assert_eq!(session.command("bt x"), "bt: `x` means nothing here");
+    assert_eq!(session.command("bt x"), "bt: unknown argument `x`");
 
     // The machine begins anew, and so does the monitor.
     session.press("reboot\r");
@@ -207,7 +207,7 @@ fn look_up(kernel: Kernel, session: &mut Session) {
     }
     assert_eq!(
         session.command("lookup 10"),
-        "0x0000000000000010: no memory of the kernel's image"
+        "0x0000000000000010: outside the kernel's image"
     );
 }
 

@@ -373,7 +373,7 @@ fn what_makes_no_sense_is_refused() {
         (&["--profile", "a.png", "ok"][..], "a profile is a .svg"),
         (
             &["--profile", "a.svg", "ok", "panic"],
-            "a profile is of one boot",
+            "--profile needs exactly one scenario",
         ),
         (&["--profile", "a.svg", "monitor"], "somebody who types"),
         (&["--profile-rate", "10", "ok"], "--profile <FILE>"),

@@ -75,7 +75,7 @@ fn the_walk_from_outside() {
     let ran = run(&arguments).expect(124);
     compare_with(
         "docs/hangs.md",
-        "asked from outside",
+        "inspected from outside",
         &arguments,
         &ran.words,
     );

@@ -147,7 +147,7 @@ fn a_report_of_another_image_is_said_to_be_one() {
         ..KERNEL
     });
     let ran = board.panic(&["--image".as_ref(), &*other]);
-    let ran = ran.expect_words("the report is of build ");
+    let ran = ran.expect_words("the report is from build ");
     assert!(
         !ran.text().contains("inlined into __rustc"),
         "{}",
@@ -162,7 +162,7 @@ fn what_is_no_line_is_named() {
         .expect_words("cannot open /dev/ttyUSB-none: ");
     run(["serial", "/dev/null"])
         .expect(2)
-        .expect_words("/dev/null is no serial line");
+        .expect_words("/dev/null is not a serial line");
 }
 
 /// What the kernel sends of its machine becomes a dump, which says of it what the kernel's report has said.
@@ -176,7 +176,7 @@ fn a_dump_is_kept_as_it_comes() {
     let ran = board.panic_up_to(&arguments, "dump end ");
     let ran = ran
         .expect(1)
-        .expect_words("to ask it again: cargo run -- autopsy ");
+        .expect_words("to read it, type: cargo run -- autopsy ");
     let told = Report::find(&ran.serial);
     let dump = dumps.join("serial");
     let asked = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);

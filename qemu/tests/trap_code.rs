@@ -85,7 +85,7 @@ fn every_instruction_is_right(kernel: Kernel, scenarios: &[Followed], functions:
         };
         let mut tally = followed(kernel, &image, &image.table, scenario, plan);
         assert_eq!(
-            tally.ended == "left behind the probe",
+            tally.ended == "stopped after the probe",
             probe.is_some(),
             "{kernel:?}: {tally}"
         );

@@ -106,7 +106,7 @@ fn an_image_must_be_elf() {
         "--image",
         concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
     ]);
-    let ran = ran.expect(2).expect_words("is no ELF file");
+    let ran = ran.expect(2).expect_words("is not an ELF file");
     assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
 }
 

@@ -41,13 +41,13 @@ struct Source {
 /// Fetches the package of exactly `release` and unpacks its `library/` into `folder`, which appears when all is there.
 pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
     if !Path::new(KEYRING).is_file() {
-        bail!("Debian's keys are not here ({KEYRING}), so its packages cannot be checked");
+        bail!("Debian's keys are missing ({KEYRING}), so its packages cannot be verified");
     }
     let mirrors = mirrors()?;
     let work = work_folder(folder);
     let apt = PrivateApt::new(&work, COMPILERS)?;
 
-    let progress = Progress::start(format!("asking Debian for {PACKAGE} {release}"));
+    let progress = Progress::start(format!("looking up {PACKAGE} {release} at Debian"));
     apt.update(&mirrors, &progress)?;
     let version = apt.version(release)?;
     progress.done();
@@ -66,12 +66,12 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
 /// there.
 pub(super) fn fetch_raspi_trees(folder: &Path) -> Result<()> {
     if !Path::new(KEYRING).is_file() {
-        bail!("Debian's keys are not here ({KEYRING}), so its packages cannot be checked");
+        bail!("Debian's keys are missing ({KEYRING}), so its packages cannot be verified");
     }
     let mirrors = mirrors()?;
     let work = work_folder(folder);
     let apt = PrivateApt::new(&work, LINUX)?;
-    let progress = Progress::start("asking Debian for the device trees of Raspberry Pis".into());
+    let progress = Progress::start("looking up the device trees of Raspberry Pis at Debian".into());
     apt.update(&mirrors, &progress)?;
     let name = apt.dependency(NEWEST_LINUX)?;
     progress.done();
@@ -119,7 +119,7 @@ fn mirrors() -> Result<Vec<String>> {
     mirrors.sort();
     mirrors.dedup();
     if mirrors.is_empty() {
-        bail!("apt has no Debian mirror among its sources");
+        bail!("apt's sources contain no Debian mirror");
     }
     Ok(mirrors)
 }
@@ -243,9 +243,9 @@ impl PrivateApt {
         let line = String::from_utf8_lossy(&uris.stdout).into_owned();
         let mut fields = line.split_whitespace().skip(1);
         let (Some(file), Some(size)) = (fields.next(), fields.next()) else {
-            bail!("apt-get does not say where {wanted} is");
+            bail!("apt-get prints no address for {wanted}");
         };
-        let total = size.parse().context("apt-get names no size")?;
+        let total = size.parse().context("apt-get prints no size")?;
 
         let progress = Progress::start(format!("downloading Debian's {wanted}"));
         let path = self.folder.join(file);

@@ -68,8 +68,8 @@ pub fn rust_src(target: &Path) -> Result<RustSrc> {
         if !is_library(&library) {
             debian::fetch_rust_src(&rustc.release, &folder).with_context(|| {
                 format!(
-                    "rustc {} comes without the source of its library, which the kernel is built from; \
-                     type: rustup component add rust-src; Debian's package could not be had either",
+                    "rustc {} has no library source (component rust-src), which the kernel is built from; \
+                     type: rustup component add rust-src; Debian's package is not available either",
                     rustc.release
                 )
             })?;

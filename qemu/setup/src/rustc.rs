@@ -30,7 +30,7 @@ impl Rustc {
             let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             value.map(str::to_owned)
         };
-        let release = field("release").context("rustc -vV does not name its release")?;
+        let release = field("release").context("rustc -vV prints no release")?;
         let commit = field("commit-hash").filter(|commit| commit != "unknown");
         let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?.trim_end());
         let named = std::env::var_os("RUSTC").map(PathBuf::from);

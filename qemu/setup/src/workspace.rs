@@ -70,7 +70,7 @@ pub fn target_folder_for(file: &Path) -> Result<PathBuf> {
     if let Some(own) = own_target_folder()? {
         return Ok(own);
     }
-    let file = std::path::absolute(file).context("cannot tell the current folder")?;
+    let file = std::path::absolute(file).context("cannot determine the current folder")?;
     // The outermost one: a build script's is inside of another one.
     let found = file.ancestors().filter(|folder| is_target_folder(folder));
     Ok(found.last().unwrap_or(Path::new("target")).to_path_buf())

@@ -45,7 +45,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "help",
         arguments: "",
-        about: "lists the commands",
+        about: "list the commands",
         run: |_, words| {
             expect_no_more(words.iter().copied())?;
             Ok(Some(help()))
@@ -54,25 +54,25 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bt",
         arguments: "[CPU | task NUMBER]",
-        about: "who has called whom: on the CPU that is looked at, on another, or to the place where a task waits",
+        about: "print the backtrace of the selected CPU, of another CPU, or of a waiting task",
         run: Monitor::backtrace,
     },
     Command {
         name: "report",
         arguments: "",
-        about: "the same of all CPUs, and of all tasks that do not run",
+        about: "print the backtraces of all CPUs and of all waiting tasks",
         run: Monitor::report,
     },
     Command {
         name: "cpu",
         arguments: "NUMBER",
-        about: "looks at this CPU from now on, and says where it is",
+        about: "select this CPU, and print where it is",
         run: Monitor::look_at,
     },
     Command {
         name: "tasks",
         arguments: "",
-        about: "what every task waits for that does not run, and who has called whom there",
+        about: "print the backtrace of each waiting task, and what it waits for",
         run: |monitor, words| {
             expect_no_more(words.iter().copied())?;
             let text = monitor.asked.tasks(&mut *monitor.dump)?;
@@ -82,31 +82,31 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "registers",
         arguments: "",
-        about: "all registers of the CPU that is looked at",
+        about: "print all registers of the selected CPU",
         run: Monitor::registers,
     },
     Command {
         name: "lookup",
         arguments: "ADDRESS",
-        about: "what lies there: a function with file and line, or a stack",
+        about: "print what is at this address: a function with file and line, or a stack",
         run: Monitor::look_up,
     },
     Command {
         name: "x",
         arguments: "ADDRESS [COUNT]",
-        about: "words of memory from there on, each with what it is of a static, and what lies where it points to",
+        about: "print words of memory from this address on, with the static that contains each and what it points to",
         run: Monitor::memory,
     },
     Command {
         name: "disassemble",
         arguments: "[ADDRESS [COUNT]]",
-        about: "instructions from there on, or from the next one of the CPU that is looked at",
+        about: "print instructions from this address on, or from the selected CPU's program counter on",
         run: Monitor::code,
     },
     Command {
         name: "exit",
         arguments: "",
-        about: "ends this; so does Ctrl-D on an empty line",
+        about: "end; Ctrl-D on an empty line does the same",
         run: |_, words| expect_no_more(words.iter().copied()).map(|()| None),
     },
 ];
@@ -123,7 +123,7 @@ fn help() -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{form:<30} {}", command.about);
     }
-    text + "An ADDRESS is hexadecimal, or the whole name of a function or static. A COUNT and a NUMBER are decimal.\n"
+    text + "ADDRESS is a hexadecimal number, or the full name of a function or static. COUNT and NUMBER are decimal.\n"
 }
 
 impl Monitor {
@@ -141,7 +141,7 @@ impl Monitor {
     pub(super) fn greeting(&mut self) -> String {
         let count = self.dump.cpus().map_or(0, |cpus| cpus.len());
         let cpus = if count == 1 { "CPU" } else { "CPUs" };
-        format!("{count} {cpus}, asked as {}\n", self.dump.reason())
+        format!("{count} {cpus}, inspected because {}\n", self.dump.reason())
     }
 
     /// Runs a command line, and returns what it shows; none to end.
@@ -155,7 +155,7 @@ impl Monitor {
         };
         let command = COMMANDS.iter().find(|command| command.name == name);
         let command = command
-            .with_context(|| format!("`{name}` is no command; `help` says what there is"))?;
+            .with_context(|| format!("unknown command `{name}`; `help` lists the commands"))?;
         let shown = (command.run)(self, &words.collect::<Vec<_>>())?;
         self.dump.check()?;
         Ok(shown)
@@ -169,13 +169,13 @@ impl Monitor {
                 let text = self.asked.task(&mut *self.dump, task)?;
                 if text.is_empty() {
                     bail!(
-                        "task {task} is on a CPU, or there is none; `tasks` lists those that wait"
+                        "task {task} does not exist or runs on a CPU; `tasks` lists the waiting tasks"
                     );
                 }
                 text
             }
             [cpu] => self.asked.cpu(&mut *self.dump, number(cpu)?)?,
-            _ => bail!("a CPU's number is expected, or `task` and a task's number"),
+            _ => bail!("expected the number of a CPU, or `task` and the number of a task"),
         };
         Ok(Some(text))
     }
@@ -189,7 +189,7 @@ impl Monitor {
 
     fn look_at(&mut self, words: &[&str]) -> Result<Option<String>> {
         let [cpu] = *words else {
-            bail!("a CPU's number is expected");
+            bail!("expected the number of a CPU");
         };
         let cpu = number(cpu)?;
         let text = self.asked.cpu(&mut *self.dump, cpu)?;
@@ -210,11 +210,11 @@ impl Monitor {
 
     fn look_up(&mut self, words: &[&str]) -> Result<Option<String>> {
         let [text] = *words else {
-            bail!("an address is expected");
+            bail!("expected an address");
         };
         let address = address(text, &self.asked)?;
         let found = match self.asked.lies_at(address) {
-            found if found.is_empty() => " nothing that the image knows".to_owned(),
+            found if found.is_empty() => " not in the image".to_owned(),
             found => found,
         };
         Ok(Some(format!("{address:#018x}:{found}\n")))
@@ -224,7 +224,7 @@ impl Monitor {
         let (start, count) = match *words {
             [start] => (start, WORDS),
             [start, count] => (start, number(count)?),
-            _ => bail!("an address is expected, and perhaps a count"),
+            _ => bail!("expected an address, optionally followed by a count"),
         };
         let size = self.asked.word_size();
         let digits = 2 + 2 * size as usize;
@@ -251,7 +251,7 @@ impl Monitor {
                     writeln!(text, "{at:#018x}: {word:#0digits$x}{part}{points_to}")?;
                 }
                 None => {
-                    writeln!(text, "{at:#018x}: no memory is mapped here")?;
+                    writeln!(text, "{at:#018x}: not mapped")?;
                     break;
                 }
             }
@@ -265,25 +265,25 @@ impl Monitor {
             [] => (pc, INSTRUCTIONS),
             [start] => (address(start, &self.asked)?, INSTRUCTIONS),
             [start, count] => (address(start, &self.asked)?, number(count)?),
-            _ => bail!("an address is expected, and perhaps a count"),
+            _ => bail!("expected an address, optionally followed by a count"),
         };
         expect_few(count as u64)?;
         let arch = self.asked.arch();
         if arch == Processor::Aarch64 && !start.is_multiple_of(4) {
-            bail!("instructions of AArch64 lie at multiples of 4");
+            bail!("AArch64 instructions are at multiples of 4");
         }
         let bytes = self.bytes(start, count as u64 * LONGEST);
         if bytes.is_empty() {
             bail!("no memory is mapped at {start:#018x}");
         }
         let mut text = String::new();
-        let mut last = "no line yet".to_owned();
+        let mut last = "no line is known here".to_owned();
         for (at, instruction) in disassemble(arch, start, &bytes).take(count) {
             // Once for all instructions of a line.
             let line = self.asked.line(at);
             if line != last {
                 let shown = if line.is_empty() {
-                    "no line of the source"
+                    "no source line"
                 } else {
                     line.trim_start()
                 };
@@ -316,6 +316,6 @@ impl Monitor {
 fn expect_few(count: u64) -> Result<u64> {
     match count {
         1..=MOST => Ok(count),
-        _ => bail!("a count from 1 to {MOST} is expected"),
+        _ => bail!("expected a count from 1 to {MOST}"),
     }
 }

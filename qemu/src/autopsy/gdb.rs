@@ -37,7 +37,7 @@ pub(super) fn run(mut dump: Box<dyn Remains>, image: &Path, gdb: Gdb) -> Result<
 fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
     let (stub, listener) = GdbStub::listen(port)?;
     say(format_args!(
-        "the dump waits; type: {} -ex backtrace",
+        "the dump waits for gdb; type: {} -ex backtrace",
         stub.connect(image)
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
@@ -48,13 +48,13 @@ fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
 fn here(remote: &mut Remote, image: &Path) -> Result<()> {
     let target = workspace::target_folder_for(image)?;
     let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
-    let folder = tempfile::tempdir().context("cannot make a folder for gdb's socket")?;
+    let folder = tempfile::tempdir().context("cannot create a folder for gdb's socket")?;
     let socket = folder.path().join("gdb");
-    let listener = UnixListener::bind(&socket).context("cannot make a socket for gdb")?;
+    let listener = UnixListener::bind(&socket).context("cannot create a socket for gdb")?;
     // Ctrl-C at the terminal is for gdb; it must not end this program.
     let nothing = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, nothing)
-        .context("cannot leave Ctrl-C to gdb")?;
+        .context("cannot pass Ctrl-C to gdb")?;
     let mut gdb = Command::new(&program)
         .arg("-quiet")
         .arg(image)

@@ -20,43 +20,42 @@ use crate::outside::Outside;
 use crate::status::{Failure, Status};
 use crate::words::say;
 
-/// Says once more where every CPU and task was, of a machine whose dump was kept (`--dump`)
+/// Print the backtraces of all CPUs and tasks from a dump that --dump saved
 ///
-/// The report is the one that was made when the machine was asked, line for line, but for a walk that had run out of its two
-/// seconds, which goes on here: the same walk goes by the dump's registers, page tables and memory.
+/// The report equals the one that the runner printed when it saved the dump, except that walks have no time limit here. It is
+/// made from the dump's registers, page tables and memory.
 ///
-/// Of a log in which a kernel has sent a dump (`with_dump` of `kernel-postmortem`) or its stack (`print_stack`), each such dump and stack
-/// is walked: with --image, which names what ran.
+/// A log may contain dumps that a kernel sent (`with_dump` of `kernel-postmortem`) or stacks (`print_stack`). Each of them is
+/// walked; pass the image that ran with --image.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
-    /// The dump, a folder; or a log, a file
+    /// Dump (a folder) or log (a file) to read
     #[arg(value_name = "DUMP", required_unless_present = "registers")]
     pub dump: Option<PathBuf>,
 
-    /// Instead of a dump: registers, as a debugger has written them to a file, a line each (`pc 0x80000`; OpenOCD's `reg` and gdb's
-    /// `info registers` will do). Before those of a further CPU there is a line `cpu 1`. x86-64 needs rip, rsp, rbp; AArch64 pc, sp, x29, x30
+    /// Instead of a dump: read registers from a debugger's output, such as OpenOCD's `reg` or gdb's `info registers`, one a
+    /// line (`pc 0x80000`). A line `cpu 1` starts a further CPU. Needed: rip, rsp, rbp; on AArch64 pc, sp, x29, x30
     #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["dump", "interactive", "gdb"])]
     pub registers: Option<PathBuf>,
 
-    /// With --registers: bytes of memory from this address on, as the CPU sees it: stacks above all; and the build id, in
-    /// .note.gnu.build-id, or code, as without them no list is complete. May be given several times
+    /// With --registers: read memory at this virtual address from a file: the stacks, and .note.gnu.build-id or code, without
+    /// which no list is complete. Repeatable
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 
-    /// The image that ran, instead of the dump's copy: with more debug information, for example
+    /// Image that ran, instead of the dump's copy, for example one with more debug information
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// Another ELF image whose code ran on the machine: a user program's, a boot loader's. May be given several times
+    /// Use another ELF image for its code on the machine, for example a user program or a boot loader. Repeatable
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     pub symbols: Vec<PathBuf>,
 
-    /// Reads commands from standard input, to ask the dump more: who called whom on one CPU or task, registers, memory, what lies at
-    /// an address, instructions. `help` lists them
+    /// Read commands from standard input: backtraces, registers, memory, symbols, instructions. `help` lists them
     #[arg(short, long)]
     pub interactive: bool,
 
-    /// Answers gdb at this TCP port of the local host [default: 1234], until it leaves; `run` starts gdb here. A thread is a CPU
+    /// Serve gdb at this TCP port of the local host [default: 1234]; `run` starts gdb in this terminal. A thread is a CPU
     #[arg(
         long,
         value_name = "PORT|run",
@@ -121,7 +120,8 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
 fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let path = file.display();
     let image = arguments.image.as_ref();
-    let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
+    let image =
+        image.with_context(|| format!("{path} is a log: pass the image that ran with --image"));
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let probe = crate::image::probe(image).map_err(Failure::usage)?;
@@ -134,10 +134,10 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let stacks = stacks.with_context(|| path.to_string())?;
     if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
         let or = match stacks.is_empty() {
-            true => ", and no stack that print_stack has written",
-            false => ": only a dump can be asked more",
+            true => ", and no stack written by print_stack",
+            false => ": -i needs a dump",
         };
-        let error = anyhow!("{path} has no dump that a kernel has sent{or}");
+        let error = anyhow!("{path} contains no dump sent by a kernel{or}");
         return Err(Failure::usage(error));
     }
     let status = of_sent(sent, image, arguments);
@@ -202,11 +202,13 @@ fn expect_build(image: PathBuf, dump: &Dump) -> Result<PathBuf> {
     let symbolizer = Symbolizer::open(&image)?;
     let found = symbolizer.build_id();
     let wanted = dump.build_id();
-    let wanted = wanted.context("the image that ran has no build id: only the dump's copy fits")?;
+    let wanted = wanted.context(
+        "the image that ran has no build id: leave out --image, the dump contains a copy",
+    )?;
     match found == Some(wanted) {
         true => Ok(image),
         false => Err(anyhow!(
-            "image {shown} does not fit the dump: its build is {}, not {wanted}",
+            "image {shown} is not the image of the dump: its build id is {}, not {wanted}",
             found.unwrap_or("unknown")
         )),
     }

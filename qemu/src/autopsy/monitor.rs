@@ -33,7 +33,7 @@ pub(super) fn run(dump: Box<dyn Remains>, image: &Path) -> Result<Status, Failur
 /// A command that cannot be run is explained, and the next one may be.
 fn at_terminal(monitor: &mut Monitor, _terminal: &Terminal) -> Result<()> {
     write(&format!(
-        "{}`help` says what there is\n",
+        "{}`help` lists the commands\n",
         monitor.greeting()
     ))?;
     show(PROMPT)?;

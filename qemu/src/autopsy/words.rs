@@ -16,7 +16,7 @@ pub(super) fn address(text: &str, asked: &Asked) -> Result<u64> {
     };
     found.with_context(|| {
         format!(
-            "`{text}` is neither an address in hexadecimal nor the whole name of just one function or static"
+            "`{text}` is neither a hexadecimal address nor the full, unique name of a function or static"
         )
     })
 }
@@ -25,13 +25,13 @@ pub(super) fn address(text: &str, asked: &Asked) -> Result<u64> {
 pub(super) fn number<N: std::str::FromStr>(text: &str) -> Result<N> {
     text.parse()
         .ok()
-        .with_context(|| format!("`{text}` is no decimal number that fits here"))
+        .with_context(|| format!("invalid decimal number `{text}`"))
 }
 
 /// Refuses more words than a command takes.
 pub(super) fn expect_no_more<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<()> {
     match words.next() {
         None => Ok(()),
-        Some(word) => bail!("`{word}` means nothing here"),
+        Some(word) => bail!("unknown argument `{word}`"),
     }
 }

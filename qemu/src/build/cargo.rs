@@ -47,7 +47,7 @@ pub fn cargo(subcommand: &str) -> Command {
 pub(super) fn run(mut command: Command, what: &str) -> Result<()> {
     let status = command.status().context("cannot start cargo")?;
     if !status.success() {
-        bail!("{what} could not be built; what cargo said is above");
+        bail!("cannot build {what}; cargo's messages are above");
     }
     Ok(())
 }

@@ -11,31 +11,31 @@ use crate::output::{Filter, Rules};
 use crate::status::{Failure, Status};
 use crate::words::say;
 
-/// Adds names, files, lines and inlined functions to a log, from the image's debug information
+/// Add names, files, lines and inlined functions to a log, from the image's debug information
 ///
-/// Decodes the reports of this kernel, `name+0x12/0x34` as Linux writes it, and lists of addresses; all else goes through
-/// as it is. Time stamps before a line, colours, damaged bytes and other lines in between are no matter. Addresses of
-/// Linux and in lists are taken as return addresses.
+/// Decodes reports of this project, `name+0x12/0x34` as Linux prints it, and lists of addresses. All other text is passed
+/// through unchanged. Time stamps before a line, colours, damaged bytes and other lines in between do not matter. Addresses
+/// in Linux's traces and in lists are taken as return addresses.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Decode {
-    /// The log [default: standard input]
+    /// Log to read [default: standard input]
     #[arg(value_name = "LOG")]
     pub log: Option<PathBuf>,
 
-    /// The ELF image that wrote it, with debug information
+    /// ELF image that wrote the log, with debug information
     #[arg(long, value_name = "FILE")]
     pub image: PathBuf,
 
-    /// Write one JSON object for each frame, and nothing else
+    /// Write only one JSON object for each frame
     #[arg(long)]
     pub json: bool,
 
-    /// Decode reports that have the build id of another image, too
+    /// Decode reports with the build id of another image, too
     #[arg(long)]
     pub any_build: bool,
 
-    /// The image was loaded so many bytes above the addresses that it was linked for, in hex. Where frames have names, and in what
-    /// `cargo run` says from outside, the log says it
+    /// Distance in bytes (hexadecimal) between the address where the image was loaded and the address that it was linked for.
+    /// Only needed if the log has neither this distance nor names
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = hex, allow_hyphen_values = true)]
     pub moved_by: u64,
 }
@@ -47,7 +47,8 @@ fn hex(text: &str) -> Result<u64, String> {
         None => (false, text),
     };
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
-    let bytes = u64::from_str_radix(digits, 16).map_err(|_| "a number in hex".to_owned())?;
+    let bytes =
+        u64::from_str_radix(digits, 16).map_err(|_| "expected a hexadecimal number".to_owned())?;
     Ok(if is_below {
         bytes.wrapping_neg()
     } else {
@@ -97,13 +98,13 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
     let (frames, foreign) = (summary.frames, summary.foreign);
     if foreign > 0 {
         say(format_args!(
-            "{name}: {frames} frames decoded, {foreign} left as they are: they are of another image"
+            "{name}: {frames} frames decoded; {foreign} frames of another image were not changed"
         ));
         return Ok(Status::Failed);
     }
     if frames == 0 {
         say(format_args!(
-            "{name}: no frame of this image in {} lines; if it was loaded elsewhere than linked for, --moved-by says how far",
+            "{name}: no frame of this image in {} lines; if the image was loaded at another address than it was linked for, pass the distance with --moved-by",
             summary.lines
         ));
     }

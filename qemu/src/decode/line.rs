@@ -9,8 +9,8 @@ use crate::report::{self, Begin, Frame, TailCall};
 /// In the line of a report that has the build, before how far the image lies above the addresses that it was linked for, in hex.
 pub const MOVED: &str = ", moved by ";
 
-/// How the first line of a report begins that the runner writes.
-const FROM_OUTSIDE: &str = "asked from outside, ";
+/// How the first line of a report begins that the runner writes. Older versions wrote the second.
+const FROM_OUTSIDE: [&str; 2] = ["inspected from outside, ", "asked from outside, "];
 
 /// The length of an address in text.
 const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
@@ -69,7 +69,7 @@ fn pattern(text: &str) -> Regex {
 
 static BUILD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"(?:cpu [0-9]+, |asked from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
+        r"(?:cpu [0-9]+, |(?:inspected|asked) from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
         // In a report of one call. A kernel's own first line may have its architecture and a date.
         r"|(?:^|\s)(?:x86_64|aarch64|armv7a), (?:no build id|build (?<one>[0-9a-f]{8,})), (?:no )?(?:exception )?tables",
     ))
@@ -134,7 +134,7 @@ impl<'l> Line<'l> {
 /// Whether a report begins with this line; another CPU or a task belongs to the report before.
 pub fn begins_report(line: &str) -> bool {
     let begins = matches!(Begin::of(line), Some(Begin::Failure | Begin::Question));
-    begins || line.contains(FROM_OUTSIDE)
+    begins || FROM_OUTSIDE.iter().any(|begin| line.contains(begin))
 }
 
 /// How far the image lies above the addresses that it was linked for, modulo 2^64, if the line with its build says it.

@@ -219,14 +219,14 @@ impl<'a> Lines<'a> {
             name => name,
         };
         let what = match (self.build, self.any_build) {
-            (Build::Same, _) => "the line is left as it is",
-            (_, true) => "the report is of another image, and what is added may be wrong",
+            (Build::Same, _) => "the line was not changed",
+            (_, true) => "the report is from another image, so the added names may be wrong",
             (_, false) => {
-                "the report is of another image, and its frames are left as they are; --any-build decodes them all the same"
+                "the report is from another image, so its frames were not changed; --any-build decodes them anyway"
             }
         };
         say(format_args!(
-            "line {line} has {name}+{offset:#x}/{size:#x}, where the image has {here}: {what}"
+            "line {line} has {name}+{offset:#x}/{size:#x}, but the image has {here}: {what}"
         ));
         if self.build == Build::Unknown {
             self.build = Build::Contradicted;
@@ -346,14 +346,14 @@ impl<'a> Lines<'a> {
         let line = self.summary.lines;
         match self.symbolizer.build_id() {
             None => say(format_args!(
-                "the image has no build id, so nobody knows whether the report of line {line} is of it ({build})"
+                "the image has no build id, so it is unknown whether the report of line {line} is from it ({build})"
             )),
             Some(id) if id != build => say(format_args!(
-                "line {line}: the report is of build {build}, the image is build {id}: {}",
+                "line {line}: the report is from build {build}, but the image has build id {id}: {}",
                 if self.any_build {
-                    "what is added may be wrong"
+                    "the added names may be wrong"
                 } else {
-                    "its frames are left as they are; --any-build decodes them all the same"
+                    "its frames were not changed; --any-build decodes them anyway"
                 }
             )),
             Some(_) => {}

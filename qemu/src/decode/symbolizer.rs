@@ -87,7 +87,7 @@ impl Symbolizer {
         let shown = image.display();
         let data = std::fs::read(image).with_context(|| format!("cannot read image {shown}"))?;
         let file = object::File::parse(&*data)
-            .map_err(|error| anyhow!("image {shown} is no object file: {error}"))?;
+            .map_err(|error| anyhow!("image {shown} is not an object file: {error}"))?;
         check_sizes(&file, data.len()).with_context(|| format!("image {shown}"))?;
         let symbols = named(&file, Symbols::for_readers(&file));
         let symbols = symbols.with_context(|| format!("image {shown}"))?;
@@ -294,7 +294,7 @@ fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
     let most = SMALL.saturating_add(LARGEST_RATIO.saturating_mul(size as u64));
     if all > most {
         bail!(
-            "its compressed sections would take {} MiB, more than {} times its own size",
+            "its compressed sections expand to {} MiB, more than {} times the size of the file",
             all >> 20,
             LARGEST_RATIO
         );

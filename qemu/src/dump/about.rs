@@ -81,10 +81,10 @@ impl Content {
         // Before anything is read, which has no end in a device.
         let bytes = length(path)?;
         if bytes < self.bytes {
-            bail!("{shown} is cut off: {bytes} bytes of {}", self.bytes);
+            bail!("{shown} is truncated: {bytes} bytes of {}", self.bytes);
         }
         if bytes != self.bytes || Self::of(path)? != *self {
-            bail!("{shown} is not the file that the dump was made with");
+            bail!("{shown} is not the file that the dump was written with");
         }
         Ok(())
     }
@@ -98,6 +98,6 @@ pub(super) fn length(path: &Path) -> Result<u64> {
     let known = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     match known.is_file() {
         true => Ok(known.len()),
-        false => bail!("{} is no file", path.display()),
+        false => bail!("{} is not a file", path.display()),
     }
 }

@@ -24,14 +24,14 @@ impl Flat {
         let mut signature = [0; SIGNATURE.len()];
         let read = file.read_exact_at(&mut signature, 0);
         if read.is_err() || signature != SIGNATURE {
-            bail!("it is no dump of memory as QEMU writes it");
+            bail!("not a memory dump in QEMU's format");
         }
         let mut records = BTreeMap::new();
         let mut at = HEADER;
         loop {
             let mut head = [0; 16];
             let read = file.read_exact_at(&mut head, at);
-            read.context("it is cut off between two records")?;
+            read.context("truncated between two records")?;
             let [place, count] = [0, 8].map(|from| number(&head, from));
             at += head.len() as u64;
             // Both are -1 at the end.
@@ -39,7 +39,9 @@ impl Flat {
                 return Ok(Self { file, records });
             }
             records.insert(place, (at, count));
-            at = at.checked_add(count).context("a record has no end")?;
+            at = at
+                .checked_add(count)
+                .context("a record is not terminated")?;
         }
     }
 
@@ -54,17 +56,17 @@ impl Flat {
         let mut done = 0;
         while done < bytes.len() {
             let wanted = place.checked_add(done as u64);
-            let wanted = wanted.context("it leads behind the end of all files")?;
+            let wanted = wanted.context("a record is past the largest file offset")?;
             let before = self.records.range(..=wanted).next_back();
             let inside = before.and_then(|(start, (at, count))| {
                 let into = wanted - start;
                 (into < *count).then(|| (at + into, count - into))
             });
-            let (at, count) = inside.with_context(|| format!("it has no byte {wanted:#x}"))?;
+            let (at, count) = inside.with_context(|| format!("byte {wanted:#x} is missing"))?;
             let end = bytes.len().min(done.saturating_add(count as usize));
             self.file
                 .read_exact_at(&mut bytes[done..end], at)
-                .context("it is cut off in a record")?;
+                .context("truncated in a record")?;
             done = end;
         }
         Ok(())

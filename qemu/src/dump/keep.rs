@@ -37,11 +37,11 @@ pub fn say_kept(kept: Result<Kept>) {
         Ok(kept) => {
             let (path, size) = (kept.path.display(), size(kept.bytes));
             say(format_args!(
-                "dump of {size}; to ask it again: {} autopsy {path}",
+                "dump of {size}; to read it, type: {} autopsy {path}",
                 called()
             ));
         }
-        Err(error) => say(format_args!("error: no dump: {error:#}")),
+        Err(error) => say(format_args!("error: no dump was written: {error:#}")),
     }
 }
 
@@ -201,7 +201,7 @@ fn fill(
     let copied = Symbolizer::open(&copy)?;
     if copied.build_id() != build {
         bail!(
-            "{} is not the image that runs any more: its build is {}, not {}",
+            "{} was replaced since the boot: its build id is {}, not {}",
             image.display(),
             copied.build_id().unwrap_or("unknown"),
             build.unwrap_or("unknown")
@@ -236,13 +236,13 @@ fn how_to(about: &About) -> String {
         None => "without build id".to_owned(),
     };
     format!(
-        "A machine that was asked where it is, as {}.
+        "The state of a machine, saved because {}.
 
-{MEMORY}     all of its memory, compressed, as `makedumpfile` writes it to a pipe; `crash` reads it too
-{ABOUT}  the registers of each CPU, as QEMU's stub for gdb gives them
+{MEMORY}     all memory, compressed, in the flattened format of `makedumpfile`; `crash` reads it, too
+{ABOUT}  the registers of each CPU, from QEMU's gdb stub
 {IMAGE}  the image that ran, {build}
 
-With this folder's path, this says again where each CPU was:
+This command prints the backtraces of all CPUs again; pass this folder's path:
 
     {} autopsy FOLDER
 ",
@@ -254,12 +254,12 @@ With this folder's path, this says again where each CPU was:
 /// What is in the folder of a dump that a kernel has sent.
 fn how_to_sent() -> String {
     format!(
-        "What a kernel has sent of its machine, when it died.
+        "The state of a machine, sent by its kernel when it failed.
 
 dump.log     registers, and the words of stacks
 image.elf    the image that ran
 
-With this folder's path, this says where each CPU was; with -i it can be asked more:
+This command prints the backtraces of all CPUs; pass this folder's path. With -i it takes commands:
 
     {} autopsy FOLDER
 ",

@@ -66,11 +66,11 @@ impl Logged {
                     let size = arch.word();
                     let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
-                    let of_another = "a stack in the log is of another image";
+                    let of_another = "a stack in the log is from another image";
                     if let Some((said, build)) = said.zip(build)
                         && said != build
                     {
-                        bail!("{of_another}: its build is {said}, not {build}");
+                        bail!("{of_another}: its build id is {said}, not {build}");
                     }
                     let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
                     all.push(Self {
@@ -196,7 +196,7 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
         assert!(
             error
                 .to_string()
-                .contains("of another image: its build is 5c868ddb")
+                .contains("another image: its build id is 5c868ddb")
         );
     }
 

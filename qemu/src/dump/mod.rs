@@ -40,7 +40,7 @@ pub trait Remains: Source {
     /// The registers of a CPU that are known, by their names.
     ///
     /// # Errors
-    /// When there is no such CPU.
+    /// When unknown CPU.
     fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>>;
 
     /// That nothing was wrong with what was read, and that all could be. What was wrong is said once.

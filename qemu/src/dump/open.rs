@@ -35,7 +35,12 @@ impl Dump {
     /// When it is none, or not whole.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(ABOUT);
-        let is_none = || format!("{} is no dump: cannot read {ABOUT} there", folder.display());
+        let is_none = || {
+            format!(
+                "{} is not a dump: cannot read {ABOUT} in it",
+                folder.display()
+            )
+        };
         let shown = path.display();
         if length(&path).with_context(is_none)? > LONGEST {
             bail!("{shown} is damaged: it has more than {LONGEST} bytes");
@@ -45,7 +50,7 @@ impl Dump {
         let quoted = |error: serde_json::Error| anyhow!("{}", printable(&error.to_string()));
         let value: serde_json::Value = serde_json::from_slice(&text)
             .map_err(quoted)
-            .with_context(|| format!("{shown} is damaged or cut off"))?;
+            .with_context(|| format!("{shown} is damaged or truncated"))?;
         let format = &value["format"];
         if *format != FORMAT {
             bail!(
@@ -61,7 +66,7 @@ impl Dump {
             bail!("{shown} is damaged");
         }
         if about.cpus.is_empty() {
-            bail!("{shown} names no CPU");
+            bail!("{shown} lists no CPU");
         }
         let path = folder.join(MEMORY);
         about.memory.expect(&path)?;
@@ -107,7 +112,7 @@ impl Remains for Dump {
     }
 
     fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
-        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
+        let cpu = self.about.cpus.get(cpu).context("unknown CPU")?;
         Ok(cpu.answers.named())
     }
 
@@ -122,7 +127,7 @@ impl Source for Dump {
     }
 
     fn state(&mut self, cpu: usize) -> Result<State> {
-        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
+        let cpu = self.about.cpus.get(cpu).context("unknown CPU")?;
         cpu.answers.state()
     }
 
@@ -131,7 +136,7 @@ impl Source for Dump {
             Ok(paging) => *paging,
             Err(error) => {
                 let error = anyhow!("{error:#}");
-                self.fail(error, || format!("no memory could be read for cpu {cpu}"));
+                self.fail(error, || format!("cannot read memory of cpu {cpu}"));
                 return None;
             }
         };

@@ -52,16 +52,16 @@ impl Pages {
         let mut header = [0; HEADER];
         file.read(0, &mut header)?;
         if !header.starts_with(SIGNATURE) {
-            bail!("it is no dump in makedumpfile's format");
+            bail!("not a makedumpfile dump");
         }
         let numbers = numbers(processor).map(|at| u64::from(number(&header, at)));
         let is_sane = numbers.iter().zip(LARGEST).all(|(is, most)| *is <= most);
         let [size, second, bits] = numbers;
         if !is_sane || !size.is_power_of_two() || size < SMALLEST {
-            bail!("its header makes no sense");
+            bail!("invalid header");
         }
         if bits * size > file.length() {
-            bail!("it is cut off in the bits of its pages");
+            bail!("truncated in the page bitmap");
         }
         // Two sets of bits: the pages that the machine has, and those that are here.
         let mut there = vec![0; (bits / 2 * size) as usize];
@@ -134,7 +134,7 @@ impl Pages {
                     .context("cannot be decompressed")?;
                 page
             }
-            _ => bail!("it is compressed in a way that is not known here ({kind})"),
+            _ => bail!("unknown compression ({kind})"),
         };
         if page.len() as u64 != self.size {
             bail!("it has {} bytes, not {}", page.len(), self.size);

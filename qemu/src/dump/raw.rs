@@ -27,8 +27,9 @@ impl Place {
     /// What it should be.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split_once('=');
-        let (address, file) = parts.ok_or("an address, =, and a file: 0x80000=ram.bin")?;
-        let address = number(address).ok_or("an address in hexadecimal digits: 0x80000")?;
+        let (address, file) = parts.ok_or("expected ADDRESS=FILE, for example 0x80000=ram.bin")?;
+        let address =
+            number(address).ok_or("expected a hexadecimal address, for example 0x80000")?;
         let file = file.into();
         Ok(Self { address, file })
     }
@@ -61,7 +62,7 @@ impl Raw {
             let bytes = bytes.with_context(|| format!("cannot read {}", place.file.display()))?;
             if place.address.checked_add(bytes.len() as u64).is_none() {
                 let file = place.file.display();
-                bail!("{file} goes beyond the last address");
+                bail!("{file} does not fit below the last address");
             }
             Ok((place.address, bytes))
         };
@@ -82,7 +83,7 @@ fn states(text: &str, arch: Processor) -> Result<Vec<State>> {
             None => cpus[last].push(line),
             Some(Ok(0)) if last == 0 => {}
             Some(Ok(number)) if number == last + 1 => cpus.push(Vec::new()),
-            Some(_) => bail!("`{}` where `cpu {}` is next", line.trim(), last + 1),
+            Some(_) => bail!("found `{}`, expected `cpu {}`", line.trim(), last + 1),
         }
     }
     let cpus = cpus.iter().enumerate();
@@ -114,7 +115,7 @@ impl Given<'_> {
 
     fn expect(&self, name: &str) -> Result<u64> {
         self.get(name)
-            .with_context(|| format!("no {name}: a line such as `{name} 0x1234`"))
+            .with_context(|| format!("{name} is missing: expected a line such as `{name} 0x1234`"))
     }
 }
 
@@ -163,7 +164,7 @@ impl Source for Raw {
     }
 
     fn state(&mut self, cpu: usize) -> Result<State> {
-        let state = self.states.get(cpu).context("there is no such CPU")?;
+        let state = self.states.get(cpu).context("unknown CPU")?;
         Ok(*state)
     }
 
@@ -236,9 +237,9 @@ mod tests {
         for (text, says) in [
             (
                 one(1) + "cpu 2\n" + &one(2),
-                "`cpu 2` where `cpu 1` is next",
+                "found `cpu 2`, expected `cpu 1`",
             ),
-            (one(1) + "cpu x\n", "`cpu x` where `cpu 1` is next"),
+            (one(1) + "cpu x\n", "found `cpu x`, expected `cpu 1`"),
             (
                 "rip 0x1\nrsp 0x2\n".to_owned(),
                 "the registers of cpu 0: no rbp",

@@ -68,7 +68,7 @@ impl Sent {
         };
         let (mut all, mut open) = (Vec::new(), None::<Self>);
         for (number, line) in std::iter::once(first).chain(lines) {
-            let damaged = || format!("line {number} has a meaning that is not known here");
+            let damaged = || format!("line {number} has an unknown format");
             let (word, rest) = line.split_once(' ').with_context(damaged)?;
             match word {
                 "begin" => {
@@ -115,7 +115,7 @@ impl Sent {
         match self.has_begin {
             true => Ok(()),
             false => bail!(
-                "the first line of a dump is damaged or missing, which says what ran: names could be wrong"
+                "the first line of a dump, with the build id, is damaged or missing: names could be wrong"
             ),
         }
     }
@@ -134,7 +134,7 @@ impl Sent {
         let all = Self::all(&String::from_utf8_lossy(&text), &image);
         let mut all = all.with_context(|| path.display().to_string())?;
         let last = all.pop();
-        let last = last.with_context(|| format!("{} has no dump", path.display()))?;
+        let last = last.with_context(|| format!("{} contains no dump", path.display()))?;
         Ok(Some((last, image)))
     }
 
@@ -155,7 +155,7 @@ impl Sent {
             let address = u64::from_str_radix(digits, 16)?;
             let bytes = bytes(&unpacked(rest)?, arch)?;
             if address.checked_add(bytes.len() as u64).is_none() {
-                bail!("it goes beyond the last address");
+                bail!("it does not fit below the last address");
             }
             self.memory.0.push((address, bytes));
             return Ok(());
@@ -167,7 +167,7 @@ impl Sent {
             "cpu" if rest == "does not answer" => return Ok(()),
             "cpu" => cpu.state = Some(state_in(rest, arch)?),
             "more" => {}
-            _ => bail!("no such word"),
+            _ => bail!("unknown register"),
         }
         let words: Vec<_> = rest.split(' ').collect();
         for pair in words.chunks(2) {
@@ -188,7 +188,7 @@ impl Sent {
         if self.has_begin && (self.mark != mark || self.lines > count) {
             self.has_begin = false;
             self.origin.is_proven = false;
-            self.lost = Some("its lines are those of two dumps".to_owned());
+            self.lost = Some("its lines are from two dumps".to_owned());
             return self;
         }
         let missing = count.saturating_sub(self.lines);
@@ -202,7 +202,7 @@ impl Sent {
 
     fn cut_off(mut self) -> Self {
         self.lost = Some(format!(
-            "it is cut off: behind {} lines its end is missing",
+            "truncated after {} lines: the end is missing",
             self.lines
         ));
         self
@@ -211,17 +211,17 @@ impl Sent {
 
 impl Remains for Sent {
     fn reason(&self) -> &str {
-        "its kernel has sent a dump"
+        "its kernel sent a dump"
     }
 
     fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
-        let cpu = self.cpus.get(&cpu).context("there is no such CPU")?;
+        let cpu = self.cpus.get(&cpu).context("unknown CPU")?;
         Ok(cpu.registers.clone())
     }
 
     fn check(&mut self) -> Result<()> {
         match self.lost.take() {
-            Some(lost) => Err(Error::msg(lost).context("the dump is not whole")),
+            Some(lost) => Err(Error::msg(lost).context("the dump is incomplete")),
             None => Ok(()),
         }
     }
@@ -235,10 +235,10 @@ impl Source for Sent {
 
     fn state(&mut self, cpu: usize) -> Result<State> {
         let cpu = self.cpus.get(&cpu);
-        let cpu = cpu.context("it did not run, or its registers are missing")?;
+        let cpu = cpu.context("not running, or its registers are missing")?;
         match cpu.state {
             Some(state) => Ok(state),
-            None if cpu.registers.is_empty() => bail!("it did not answer its kernel"),
+            None if cpu.registers.is_empty() => bail!("it did not answer the kernel"),
             None => bail!("some of its registers are missing"),
         }
     }
@@ -285,7 +285,7 @@ fn constants(image: &Path) -> Result<Segments> {
     let shown = image.display();
     let data = fs::read(image).with_context(|| format!("cannot read image {shown}"))?;
     let file = object::File::parse(&*data);
-    let file = file.with_context(|| format!("image {shown} is no ELF file"))?;
+    let file = file.with_context(|| format!("image {shown} is not an ELF file"))?;
     let constant = file.segments().filter(|segment| {
         matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if !p_flags.contains(elf::PF_W))
     });

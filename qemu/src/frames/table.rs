@@ -20,8 +20,7 @@ impl Words {
         if number_words(&mut image).is_none() {
             return Ok(None);
         }
-        let table =
-            Table::parse(&image).context("the image's words for log frames are unusable")?;
+        let table = Table::parse(&image).context("the image's table of log formats is unusable")?;
         Ok(table.map(Self))
     }
 

@@ -63,7 +63,7 @@ impl Boot<'_> {
         // Stopped until the monitor is connected, because earlier events are lost.
         command.arg("-S");
         let (ours, theirs) = pair()?;
-        ask_for_writer(&ours).context("cannot prepare the monitor's socket")?;
+        ask_for_writer(&ours).context("cannot create the monitor's socket")?;
         let (our_stub, their_stub) = pair()?;
         for (name, end) in [("monitor", &theirs), (Stopped::LINE, &their_stub)] {
             let number = end.as_raw_fd();
@@ -149,7 +149,7 @@ pub(super) fn path(file: &File) -> String {
 
 /// A pair of sockets: our end and QEMU's.
 fn pair() -> Result<(UnixStream, OwnedFd)> {
-    let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
+    let (ours, theirs) = UnixStream::pair().context("cannot create a pair of sockets")?;
     Ok((ours, theirs.into()))
 }
 

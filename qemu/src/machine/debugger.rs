@@ -62,7 +62,7 @@ impl Debugger {
             signal_hook::consts::SIGINT,
             Arc::new(AtomicBool::new(false)),
         )
-        .context("cannot leave Ctrl-C to gdb")?;
+        .context("cannot pass Ctrl-C to gdb")?;
         let gdb = Command::new(&self.program)
             .args(&self.arguments)
             .spawn()

@@ -30,7 +30,7 @@ impl Gdb {
         match text.parse() {
             Ok(port @ 1..) => Ok(Self::Port(port)),
             _ if text == "run" => Ok(Self::Run),
-            _ => Err("a port from 1 to 65535, or `run`".into()),
+            _ => Err("expected a port from 1 to 65535, or `run`".into()),
         }
     }
 }
@@ -67,7 +67,7 @@ impl GdbStub {
     /// When the port is taken.
     pub fn listen(port: u16) -> Result<(Self, TcpListener)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
-            format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
+            format!("port {port} for gdb is not available; choose another with --gdb=PORT")
         })?;
         Ok((Self::Port(port), listener))
     }
@@ -81,7 +81,7 @@ impl GdbStub {
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path);
         let listener =
-            listener.with_context(|| format!("cannot make a socket at {}", path.display()))?;
+            listener.with_context(|| format!("cannot create a socket at {}", path.display()))?;
         Ok(Self::Socket(Arc::new(StubSocket {
             path: path.to_owned(),
             listener: Mutex::new(Some(listener)),
@@ -99,7 +99,7 @@ impl GdbStub {
                 let mut listener = (socket.listener.lock()).unwrap_or_else(PoisonError::into_inner);
                 let listener = listener
                     .take()
-                    .context("the stub's socket was used before")?;
+                    .context("the gdb stub's socket is in use already")?;
                 let device = format!(
                     "socket,id=gdb,fd={},server=on,wait=off",
                     listener.as_raw_fd()

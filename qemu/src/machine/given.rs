@@ -28,7 +28,7 @@ impl Given {
     /// There is no word, or a serial line goes elsewhere and none to standard output.
     pub fn new(words: &[String]) -> Result<Self> {
         let Some((program, words)) = words.split_first() else {
-            bail!("no command stands behind `--`");
+            bail!("no command follows `--`");
         };
         let mut given = Self {
             program: program.clone(),
@@ -73,7 +73,7 @@ impl Given {
         }
         if let Some(device) = elsewhere.filter(|_| !given.has_line) {
             bail!(
-                "the machine writes to {device}, which nobody can read here; say `-serial stdio`"
+                "the machine writes to {device}, which cannot be read here; pass `-serial stdio`"
             );
         }
         if !given.has_line {

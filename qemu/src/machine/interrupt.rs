@@ -22,7 +22,7 @@ impl Interrupts {
         static STARTED: Mutex<bool> = Mutex::new(false);
         let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
         if !*started {
-            let signals = Signals::new([SIGINT]).context("cannot listen to Ctrl-C")?;
+            let signals = Signals::new([SIGINT]).context("cannot handle Ctrl-C")?;
             std::thread::spawn(|| pass_on(signals));
             *started = true;
         }

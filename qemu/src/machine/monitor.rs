@@ -109,7 +109,7 @@ impl Monitor {
             return None;
         }
         Some(format!(
-            "QEMU does not let the machine run: {}",
+            "QEMU does not start the machine: {}",
             error["desc"]
         ))
     }
@@ -164,10 +164,11 @@ impl Monitor {
 
     /// What the screen shows, as PPM, which every version of QEMU writes.
     pub(super) fn picture(&self) -> Result<Vec<u8>> {
-        let file = tempfile::NamedTempFile::new().context("cannot make a file for the picture")?;
+        let file =
+            tempfile::NamedTempFile::new().context("cannot create a file for the screenshot")?;
         let arguments = json!({ "filename": file.path() });
         self.ask("screendump", &arguments, self.limit)?;
-        std::fs::read(file.path()).context("cannot read QEMU's picture")
+        std::fs::read(file.path()).context("cannot read QEMU's screenshot")
     }
 
     /// The machine's own time, if it counts instructions.
@@ -178,7 +179,9 @@ impl Monitor {
     /// How many instructions the machine has run, if it counts them.
     pub(super) fn instructions(&self) -> Result<u64> {
         let replay = self.execute("query-replay")?;
-        replay["icount"].as_u64().context("nothing is counted")
+        replay["icount"]
+            .as_u64()
+            .context("QEMU counts no instructions")
     }
 
     /// Resets a machine that stands still, whatever it was told to do at a reset.
@@ -215,7 +218,7 @@ impl Monitor {
             Ok(()) => Ok(true),
             Err(RecvTimeoutError::Disconnected) => Ok(false),
             Err(RecvTimeoutError::Timeout) => {
-                bail!("QEMU does not come to instruction {instructions}")
+                bail!("QEMU does not reach instruction {instructions}")
             }
         }
     }
@@ -263,7 +266,7 @@ impl Monitor {
         let reply = reply.with_context(|| format!("QEMU does not answer {command}"))?;
         match reply.get("return") {
             Some(value) => Ok(value.clone()),
-            None => bail!("QEMU does not do {command}: {}", reply["error"]["desc"]),
+            None => bail!("QEMU refuses {command}: {}", reply["error"]["desc"]),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Replay {
         look: impl FnOnce(&mut Stopped<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         if instructions <= self.at {
-            bail!("no machine runs backwards");
+            bail!("the machine cannot go back");
         }
         if self.end.is_some_and(|end| end < instructions) {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Replay {
     fn ends(&self) -> Result<()> {
         match self.end {
             Some(end) if self.at + CLOSE < end => bail!(
-                "QEMU has recorded {end} instructions, and ends not long after {} of them",
+                "the replay ended after {} instructions, but {end} were recorded",
                 self.at
             ),
             _ => Ok(()),

@@ -71,7 +71,7 @@ impl Run<'_> {
                 Ok(Event::Written(chunk)) => {
                     self.serial.extend_from_slice(&chunk);
                     out.write_all(&chunk)
-                        .context("cannot pass on the serial line")?;
+                        .context("cannot forward the serial output")?;
                     self.flushed = false;
                     self.went_on = true;
                     if let Some(camera) = self.camera.take_if(|it| it.is_due(&self.serial)) {
@@ -81,17 +81,19 @@ impl Run<'_> {
                 }
                 Ok(Event::Left) => {
                     // Further output starts on a new line of the terminal.
-                    out.write_all(b"\n").context("cannot end the serial line")?;
+                    out.write_all(b"\n")
+                        .context("cannot close the serial line")?;
                     return Ok(Some(Verdict::Left));
                 }
                 // The exit status has the verdict.
                 Ok(Event::DebuggerEnded(_)) if has_ended(qemu) => self.is_debugged = false,
                 // That is no act of the kernel's.
                 Ok(Event::DebuggerEnded(ended)) => {
-                    out.write_all(b"\n").context("cannot end the serial line")?;
+                    out.write_all(b"\n")
+                        .context("cannot close the serial line")?;
                     let status = ended.context("cannot wait for gdb")?;
                     return Ok(Some(Verdict::Failed(format!(
-                        "gdb ended ({status}), before the kernel gave a verdict"
+                        "gdb ended ({status}) before the kernel reported success or a panic"
                     ))));
                 }
                 Ok(Event::Ending(ending)) => self.ends(ending, out)?,
@@ -126,7 +128,7 @@ impl Run<'_> {
                     let limit = self.boot.guest_limit.unwrap_or_default();
                     // Whoever does not answer is busy, or has ended, which the serial line reports.
                     if self.monitor.time().is_ok_and(|time| time >= limit) {
-                        self.ask("its time ran out, by its own clock", out)?;
+                        self.ask("its time ran out, measured by its own clock", out)?;
                         return Ok(Some(Verdict::OutOfGuestTime));
                     }
                     clock = Some(Instant::now() + EVERY);
@@ -145,7 +147,7 @@ impl Run<'_> {
             // Perhaps with a verdict: some versions of QEMU say so of every end that the kernel wants.
             Ending::Off | Ending::FromOutside(_) => {}
             Ending::Reset => self.ask("it reset itself", out)?,
-            Ending::Panicked => self.ask("it told QEMU that it had panicked", out)?,
+            Ending::Panicked => self.ask("it reported a panic to QEMU", out)?,
         }
         // The end of the serial line follows.
         self.monitor.quit();
@@ -204,7 +206,7 @@ impl Run<'_> {
 
     fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
         self.flushed = true;
-        out.flush().context("cannot pass on the serial line")
+        out.flush().context("cannot forward the serial output")
     }
 }
 
@@ -285,9 +287,7 @@ impl<'b> Asker<'b> {
                 witness.keep(&mut stopped, reason);
                 self.told.push(text);
             }
-            Err(error) => say(format_args!(
-                "cannot ask the machine where it is: {error:#}"
-            )),
+            Err(error) => say(format_args!("cannot inspect the machine: {error:#}")),
         }
     }
 }

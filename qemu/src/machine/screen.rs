@@ -66,7 +66,7 @@ impl Screen {
         if let Ok(vnc) = monitor.execute("query-vnc") {
             let part = |name: &str| vnc[name].as_str().unwrap_or("?").to_owned();
             say(format_args!(
-                "there is no display here; the screen is at {}:{}, for a viewer of VNC",
+                "no display: connect a VNC viewer to {}:{}",
                 part("host"),
                 part("service")
             ));
@@ -101,13 +101,13 @@ impl Camera {
             .and_then(|picture| linker::whole::write(&self.path, &png(&picture)?));
         // It fails only if the machine has ended, which the serial line reports.
         let _ = self.keys.write_all(END);
-        written.with_context(|| format!("no picture {path}"))
+        written.with_context(|| format!("no screenshot {path}"))
     }
 
     /// The machine has ended, and there was nothing to take a picture of.
     pub(super) fn unused(self) -> anyhow::Error {
         anyhow!(
-            "no picture {}: the kernel has shown no report on the screen",
+            "no screenshot {}: the kernel showed no report on the screen",
             self.path.display()
         )
     }
@@ -122,12 +122,12 @@ fn png(ppm: &[u8]) -> Result<Vec<u8>> {
     let pixels = parts.next().and_then(|rest| rest.strip_prefix(b"255\n"));
     let (Some("P6"), Some(width), Some(height), Some(pixels)) = (magic, width, height, pixels)
     else {
-        bail!("QEMU's picture has no head of PPM");
+        bail!("QEMU's screenshot has no PPM header");
     };
     let size = u64::from(width) * u64::from(height) * 3;
     ensure!(
         pixels.len() as u64 == size,
-        "QEMU's picture has {} bytes of pixels instead of {size}",
+        "QEMU's screenshot has {} bytes of pixels: expected {size}",
         pixels.len()
     );
     let (pixels, _) = pixels.as_chunks();

@@ -52,7 +52,7 @@ impl Line {
         if has_input {
             // Two pipes: a pair of sockets takes some hundred writes of one byte, and has no room for the next. `file` cannot read before
             // QEMU 8.2.
-            let (theirs, ours) = std::io::pipe().context("cannot make a pipe")?;
+            let (theirs, ours) = std::io::pipe().context("cannot create a pipe")?;
             command
                 .args(["-chardev", "stdio,id=serial,signal=off"])
                 .stdin(theirs);

@@ -88,7 +88,7 @@ impl<'m> Stopped<'m> {
         if let Door::Closed(stream) = door {
             let said = monitor.type_in(&format!("gdbserver chardev:{}", Self::LINE), 0)?;
             if !said.starts_with("Waiting for gdb") {
-                bail!("QEMU starts no stub: {}", said.trim());
+                bail!("QEMU does not start its gdb stub: {}", said.trim());
             }
             let stream = stream.try_clone().context("cannot share a socket")?;
             let mut stub = Stub::over(stream);
@@ -97,7 +97,7 @@ impl<'m> Stopped<'m> {
             *door = Door::Open(stub, reader, HashSet::new());
         }
         let Door::Open(stub, reader, memory) = door else {
-            bail!("there is no stub");
+            bail!("the gdb stub is missing");
         };
         Ok(Self {
             monitor,
@@ -139,7 +139,7 @@ impl<'m> Stopped<'m> {
     pub fn write_memory(&self, path: &Path) -> Result<()> {
         let shown = path.display();
         let name = path.to_str();
-        let name = name.with_context(|| format!("{shown} is no UTF-8, which QEMU wants"))?;
+        let name = name.with_context(|| format!("{shown} is not valid UTF-8, which QEMU needs"))?;
         self.monitor.dump(name)
     }
 
@@ -193,7 +193,7 @@ impl<'m> Stopped<'m> {
             // The stub counts from 1.
             let answer = self.stub.ask(&format!("Hg{:x}", cpu + 1))?;
             if answer != b"OK" {
-                bail!("QEMU's stub has no CPU {cpu}");
+                bail!("QEMU's gdb stub has no CPU {cpu}");
             }
             self.cpu = Some(cpu);
         }
@@ -214,7 +214,7 @@ impl Source for Stopped<'_> {
             list = self.stub.ask("qsThreadInfo")?;
         }
         if halted.is_empty() {
-            bail!("QEMU's stub names no CPU");
+            bail!("QEMU's gdb stub lists no CPU");
         }
         Ok(halted)
     }

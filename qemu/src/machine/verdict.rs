@@ -72,11 +72,11 @@ impl Verdict {
         let evidence = &ended.evidence;
         if !evidence.has_run {
             return Self::Failed(match code {
-                1 => "the machine could not be started (QEMU's status is 1; what it said is above)"
+                1 => "cannot start the machine (QEMU ended with status 1; its messages are above)"
                     .into(),
                 code => format!(
                     "no machine was started: the command ended with status {code}, and QEMU's monitor \
-                     never said that a machine runs; a script must pass the arguments that it gets on to QEMU"
+                     never reported a running machine; a script must pass its arguments to QEMU"
                 ),
             });
         }
@@ -85,14 +85,14 @@ impl Verdict {
             Some(Ending::Reset) => {
                 return Self::Failed(match processor {
                     Processor::X86_64 => {
-                        "the machine reset itself (a triple fault) without a verdict".into()
+                        "the machine reset itself (a triple fault) without reporting success or a panic".into()
                     }
-                    _ => "the machine reset itself without a verdict".into(),
+                    _ => "the machine reset itself without reporting success or a panic".into(),
                 });
             }
             Some(Ending::FromOutside(reason)) => {
                 return Self::Failed(format!(
-                    "QEMU was ended from outside ({reason}), before the kernel gave a verdict"
+                    "QEMU was ended from outside ({reason}) before the kernel reported success or a panic"
                 ));
             }
             Some(Ending::Off) | None => {}
@@ -104,8 +104,8 @@ impl Verdict {
         };
         if !is_own {
             return Self::Failed(format!(
-                "status {code} of another program than QEMU, which says nothing of the machine: \
-                 a script must end as QEMU does: `exec qemu-system-...`"
+                "status {code} is not from QEMU: a script must start QEMU with `exec qemu-system-...`, so that \
+                 its status is QEMU's"
             ));
         }
         let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
@@ -114,7 +114,8 @@ impl Verdict {
             code if code == success => Self::Success,
             code if code == panicked => Self::Panicked,
             1 => Self::Failed(
-                "QEMU could not run the machine (its status is 1; what it said is above)".into(),
+                "QEMU cannot run the machine (it ended with status 1; its messages are above)"
+                    .into(),
             ),
             code => Self::no_verdict(code, statuses),
         }
@@ -128,17 +129,17 @@ impl Verdict {
         let is_success = processor != Processor::X86_64 || statuses.success == 0;
         match () {
             () if ended.is_debugged => Self::Failed(
-                "QEMU ended with status 0, as a debugger's `kill` ends it: under a debugger this is no verdict".into(),
+                "QEMU ended with status 0, which under a debugger is also the result of `kill`, so it does not count as success".into(),
             ),
             () if ended.evidence.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
-                "QEMU ended with status 0 and reported no end of the machine. A command at its monitor can cause that: leave \
-                 -monitor, -mon and -qmp out"
+                "QEMU ended with status 0 without reporting the end of the machine, as after a command to its monitor: \
+                 leave out -monitor, -mon and -qmp"
                     .into(),
             ),
             () if !is_off => Self::no_verdict(0, statuses),
             () if statuses.panicked == 0 => Self::Panicked,
             () if !is_success => Self::Failed(
-                "the machine was switched off without a verdict (QEMU ended with status 0)".into(),
+                "the machine was switched off without reporting success or a panic (QEMU ended with status 0)".into(),
             ),
             // The kernel's own report outranks a status that is the same after a panic.
             () if ended.has_report => Self::Panicked,
@@ -148,7 +149,7 @@ impl Verdict {
 
     fn no_verdict(code: i32, Statuses { success, panicked }: Statuses) -> Self {
         Self::Failed(format!(
-            "QEMU ended with status {code}, which is no verdict ({success} is success, {panicked} a panic)"
+            "QEMU ended with status {code}: expected {success} for success or {panicked} for a panic"
         ))
     }
 }

@@ -14,22 +14,21 @@ use crate::status::{Failure, Status};
 use crate::words::say;
 use crate::{setup, workspace};
 
-/// Compares, between every two instructions, the walk with a call stack kept from what the machine does
+/// Compare each walk, at every instruction, with a call stack recorded from the machine
 ///
-/// That stack knows calls, returns, exceptions and changes of tasks from the registers and the code, and no table. At each
-/// boundary the walk of `unwind`, by the image's table and the machine's memory, must give the same list and say complete; or
-/// stop at a place that is excused by name. `wrong`: what the walk vouches for is not so. `unexplained`: it stops where nothing
-/// excuses that. Both, whatever the machine does against the rules, and NMIs that were asked for and never came, make the exit
-/// status 1.
+/// The recorded stack comes from registers and code (calls, returns, exceptions, task switches), not from tables. At each
+/// boundary between two instructions, the walk of `unwind` with the image's tables must give the same list and be complete, or
+/// stop at a place with a named excuse. `wrong`: a list that the walk calls complete differs. `unexplained`: the walk stops
+/// without an excuse. Both give exit status 1; so do actions of the machine that break the rules, and missing NMIs.
 ///
-/// A boot has too many instructions to follow each: a call that was followed from a place, or a function that goes round in a
-/// loop, is let run up to its return. The seed decides which are followed again. The boot itself is followed in the first
-/// scenario only. Unused stack is filled with return addresses first.
+/// A boot has too many instructions to step through each. A call that was followed before from the same place, or a loop, runs
+/// without stepping up to its return. The seed selects calls that are followed again. The boot itself is followed in the
+/// first scenario only. Unused stack is filled with return addresses first.
 ///
-/// On armv7a one CPU is followed, and no NMI can be asked for.
+/// On armv7a only one CPU is followed, and NMIs are not supported.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Oracle {
-    /// Architecture
+    /// Architecture to boot
     #[arg(long, value_enum, default_value = "x86_64")]
     pub arch: Processor,
 
@@ -37,43 +36,43 @@ pub struct Oracle {
     #[arg(long)]
     pub release: bool,
 
-    /// Build the kernel with this level of optimization instead; that of a release is 3
+    /// Build the kernel with this optimization level; --release has 3
     #[arg(long, value_enum, conflicts_with = "release")]
     pub level: Option<Level>,
 
-    /// Every scenario that comes to an end, with as many CPUs as it needs, and more of each; some with four CPUs too
+    /// Run every scenario that ends, with the number of CPUs that it needs, and more boundaries; some with four CPUs, too
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
-    /// The most boundaries of a scenario [default: 25000, with --full 60000]
+    /// Compare at most N boundaries of a scenario [default: 25000, with --full 60000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
-    /// How often a call from one place is followed before it is let run [default: 1, with --full 6]
+    /// Follow a call from the same place N times, then run it without stepping [default: 1, with --full 6]
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
-    /// Has an NMI come at one of so many boundaries, as the seed decides, once the scenario runs
+    /// Inject an NMI at one in N boundaries, chosen by the seed, once the scenario runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nmi: Option<u64>,
 
-    /// Has an NMI come at each instruction of functions with this in their names, when it is met first in the scenario
+    /// Inject an NMI at each instruction of functions whose names contain NAME, once for each instruction
     #[arg(long, value_name = "NAME")]
     pub nmi_in: Option<String>,
 
-    /// Where random choices begin: what lies in the unused part of stacks, which calls are followed again
+    /// Seed for random choices: the contents of unused stack, and the calls that are followed again
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Writes functions of the table in which the machine never was to this file, one a line
+    /// Write the functions of the table that never ran to this file, one a line
     #[arg(long, value_name = "FILE")]
     pub unseen: Option<std::path::PathBuf>,
 
-    /// CPUs of the machine [default: as many as a scenario needs]
+    /// Number of CPUs [default: as many as a scenario needs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: Option<u32>,
 
-    /// Scenarios [default: panic tasks interrupted-places]
+    /// Scenarios to follow [default: panic tasks interrupted-places]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 }
@@ -141,7 +140,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {} boundaries, {} calls let run, {} NMIs of {} that were made due, in {took:.1} s",
+            "{name}: {} boundaries, {} calls run without stepping, {} NMIs of {} injected, in {took:.1} s",
             tally.boundaries, tally.skipped, tally.came, tally.nmis
         ));
         anstream::println!("{tally}");
@@ -198,11 +197,11 @@ fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
     for found in &found {
         let name = found.name;
         if !ends(found) {
-            bail!("scenario {name} takes somebody who types, or does not end");
+            bail!("scenario {name} is interactive or does not end, so it cannot be followed");
         }
         if !is_fit(found) {
             let cpus = cpus(found);
-            bail!("scenario {name} with {cpus} CPUs: on {arch} one is followed");
+            bail!("scenario {name} needs {cpus} CPUs, but on {arch} only one can be followed");
         }
     }
     Ok(found.into_iter().map(|one| (one, cpus(one))).collect())

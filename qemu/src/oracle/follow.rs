@@ -76,7 +76,7 @@ pub(super) struct Follower<'a> {
     pub(super) is_filled: bool,
     /// How often each instruction was met with the same stack pointer.
     pub(super) visits: HashMap<(u64, u64), u32>,
-    /// Boundaries for which nothing is let run.
+    /// Boundaries for which no code runs without stepping.
     pub(super) window: u32,
     /// Functions that do not return, and lead to the scenario.
     pub(super) kept: [u64; 4],
@@ -111,15 +111,16 @@ pub fn follow(
         match follower.run()? {
             // What this run has found wrong is not lost: the next one may go another way.
             End::Lasted(.., at) if !follower.tally.is_right() => {
-                follower.tally.ended = format!("given up {at}");
+                follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
             }
             End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
-                let surprise = format!("does not return from what was let run, {at}");
+                let surprise =
+                    format!("does not return from the code that runs without stepping, {at}");
                 follower.tally.surprises.push(surprise);
-                follower.tally.ended = format!("given up {at}");
+                follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
             }
             End::Left(words) => {
@@ -211,7 +212,7 @@ impl<'a> Follower<'a> {
         // All CPUs run up to there, as firmware may want them all.
         let state = match self.machine.run_to(entry)? {
             Ok(state) => state,
-            Err(ran) => bail!("the machine did not come to the kernel's entry: {ran:?}"),
+            Err(ran) => bail!("the machine did not reach the kernel's entry: {ran:?}"),
         };
         self.cpus[0] = Standing::At(state);
         self.machine.stop_at(&[self.task_switch])?;
@@ -233,7 +234,7 @@ impl<'a> Follower<'a> {
                 Turn::Goes => self.waits = 0,
             }
             if self.waits > STILL {
-                let surprise = "stands still: all CPUs wait".to_owned();
+                let surprise = "all CPUs wait".to_owned();
                 self.tally.surprises.push(surprise);
                 return Ok(End::Left("given up".to_owned()));
             }
@@ -253,7 +254,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("does not end as it should, {at}: {verdict:?}");
+            let surprise = format!("does not end as expected, {at}: {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

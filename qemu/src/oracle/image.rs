@@ -56,7 +56,8 @@ impl Image {
     pub fn read(path: &Path, arch: Arch) -> Result<Self> {
         let data =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file = ElfFile64::<Endianness>::parse(&*data).context("the image is no ELF file")?;
+        let file =
+            ElfFile64::<Endianness>::parse(&*data).context("the image is not an ELF file")?;
         let section = |name| -> Result<(Vec<u8>, u64)> {
             let section = file.section_by_name(name);
             let section = section.with_context(|| format!("the image has no {name}"))?;

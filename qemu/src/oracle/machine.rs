@@ -48,7 +48,7 @@ impl Machine {
         word: &str,
         cpus: u32,
     ) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a folder for a machine")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for a machine")?;
         let socket = folder.path().join("stub");
         let memory = folder.path().join("memory");
         let stub = GdbStub::at_socket(&socket)?;
@@ -103,7 +103,7 @@ impl Machine {
             let answer = self
                 .stub
                 .ask(&format!("P{register:x}={:016x}", value.swap_bytes()))?;
-            ensure!(answer == b"OK", "QEMU's stub writes no register");
+            ensure!(answer == b"OK", "QEMU's gdb stub writes no register");
         }
         self.state()
     }
@@ -125,9 +125,7 @@ impl Machine {
     /// When QEMU could not be run.
     pub fn verdict(&mut self) -> Result<Verdict> {
         let boot = self.boot.take().context("its end is known")?;
-        let booted = boot
-            .join()
-            .map_err(|_| anyhow!("the runner has panicked"))?;
+        let booted = boot.join().map_err(|_| anyhow!("the runner panicked"))?;
         Ok(booted?.verdict)
     }
 }

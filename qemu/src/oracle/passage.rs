@@ -149,7 +149,7 @@ impl Follower<'_> {
                 return Ok(LetRun::Followed(state));
             }
         }
-        anyhow::bail!("nothing was let run")
+        anyhow::bail!("no code runs without stepping")
     }
 
     /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.

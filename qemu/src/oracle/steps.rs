@@ -51,7 +51,7 @@ impl Follower<'_> {
             match self.machine.run_to(call)? {
                 Ok(after) => self.cpus[self.cpu] = Standing::At(after),
                 Err(ran) => {
-                    bail!("the kernel's entry function did not come to its call: {ran:?}")
+                    bail!("the kernel's entry function did not reach its call: {ran:?}")
                 }
             }
             return Ok(Turn::Goes);
@@ -134,7 +134,7 @@ impl Follower<'_> {
         }
         self.in_scenario |= after.pc == self.kept[1];
         if self.probe_returns == Some((after.pc, after.sp)) {
-            return Ok(Turn::Ends(End::Left("left behind the probe".to_owned())));
+            return Ok(Turn::Ends(End::Left("stopped after the probe".to_owned())));
         }
         let after = match self.is_probed(state.pc) {
             true => {

@@ -72,8 +72,14 @@ impl Subject {
 pub(super) fn check(arguments: &Oracle) -> Result<()> {
     if arguments.arch == Processor::Armv7a {
         let wants_nmis = arguments.nmi.is_some() || arguments.nmi_in.is_some();
-        ensure!(!wants_nmis, "--nmi and --nmi-in are not for armv7a");
-        ensure!(arguments.unseen.is_none(), "--unseen is not for armv7a");
+        ensure!(
+            !wants_nmis,
+            "--nmi and --nmi-in are not supported on armv7a"
+        );
+        ensure!(
+            arguments.unseen.is_none(),
+            "--unseen is not supported on armv7a"
+        );
     }
     Ok(())
 }

@@ -101,13 +101,13 @@ impl Tally {
                     format!("{} with sp {sp:#x}", at(pc))
                 });
                 format!(
-                    "returned from {} to {} with sp {sp:#x}, where {expected} waits",
+                    "returned from {} to {} with sp {sp:#x}, but {expected} waits",
                     at(from),
                     at(to)
                 )
             }
             Surprise::Interrupted(here, there) => {
-                format!("an exception at {} says {}", at(here), at(there))
+                format!("an exception at {} saved {}", at(here), at(there))
             }
         };
         self.surprises.push(text);
@@ -130,7 +130,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones passed over, {} tasks unknown; {}",
+            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones skipped, {} tasks unknown; {}",
             self.scenario,
             self.boundaries,
             self.equal,
@@ -166,7 +166,7 @@ fn place(names: &Names, address: u64) -> String {
 }
 
 fn both(names: &Names, lists: &Lists) -> String {
-    let mut text = format!("    the walk says: {}", lists.end);
+    let mut text = format!("    the walk: {}", lists.end);
     for (who, list) in [("walked", &lists.walked), ("happened", &lists.happened)] {
         for Listed { pc, kind, sp } in list {
             let _ = write!(

@@ -131,7 +131,7 @@ impl Follower<'_> {
             return Ok(None);
         };
         if is_late && self.cpus.len() == 1 {
-            bail!("the machine waits for ever");
+            bail!("the machine waits forever");
         }
         Ok(Some((after, is_late && after.pc != state.pc)))
     }

@@ -86,7 +86,7 @@ impl Output {
     /// When it is closed.
     pub fn take() -> Result<Self> {
         let stdout = io::stdout().as_fd().try_clone_to_owned();
-        let stdout = std::fs::File::from(stdout.context("there is no standard output")?);
+        let stdout = std::fs::File::from(stdout.context("standard output is closed")?);
         Ok(Self {
             filter: Filter::new(Queue::start(stdout), Rules::default()),
         })
@@ -106,7 +106,7 @@ impl Output {
         self.filter.finish()?;
         if !self.filter.get_mut().drain()? {
             say(format_args!(
-                "warning: nobody reads standard output, the end of the serial line is not there"
+                "warning: standard output is not read, so the end of the serial output is missing"
             ));
         }
         Ok(())

@@ -35,7 +35,7 @@ impl Form {
         match ends.into_iter().find(|(end, _)| is(end)) {
             Some((_, form)) => Ok(form),
             None => bail!(
-                "a profile is a .svg (a flame graph), a .speedscope.json or a .folded (lines), not {}",
+                "unknown kind of profile {}: expected .svg (a flame graph), .speedscope.json or .folded (lines)",
                 file.display()
             ),
         }

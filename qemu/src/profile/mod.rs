@@ -116,7 +116,7 @@ impl Recorder {
     /// # Errors
     /// When QEMU does not do the same again, or the file cannot be written; then the file is as it was before.
     pub fn make(&self, boot: &Boot<'_>, serial: &[u8], emulator: &Path, name: &str) -> Result<()> {
-        let image = self.held.get().context("nobody has looked")?.path();
+        let image = self.held.get().context("no sample was taken")?.path();
         let boot = &Boot {
             image: &image,
             ..boot.clone()
@@ -141,9 +141,9 @@ impl Recorder {
                     1 => "1 CPU".to_owned(),
                     count => format!("{count} CPUs"),
                 };
-                let mut of = format!("of {cpus}, {rate} looks a second");
+                let mut of = format!("of {cpus}, {rate} samples a second");
                 if seen.missed > 0 {
-                    of += &format!(", {} looks missing", seen.missed);
+                    of += &format!(", {} samples missing", seen.missed);
                 }
                 let callers = stops.callers()?;
                 let summary = seen.samples.summary(&of, callers);
@@ -152,7 +152,7 @@ impl Recorder {
             }
         };
         if named.order.is_empty() {
-            bail!("it ended before the first sample; --profile-rate takes more of them");
+            bail!("the boot ended before the first sample; pass a higher --profile-rate");
         }
         let unit = match &self.way {
             Way::Record(..) => "instructions",
@@ -183,7 +183,7 @@ impl Again<'_> {
         name: &str,
     ) -> Result<Samples> {
         let callers = self.callers;
-        let progress = Progress::start(format!("going through {name} again, for its profile"));
+        let progress = Progress::start(format!("replaying {name} for its profile"));
         let start = self.before_entry(Replay::start(boot, self.recording, emulator)?)?;
         let mut replay = Replay::start(boot, self.recording, emulator)?;
         let mut samples = Samples::new();
@@ -201,7 +201,7 @@ impl Again<'_> {
             Some(_) => again.starts_with(serial) || serial.starts_with(&again),
         };
         if !is_same {
-            bail!("QEMU has not done the same again: the serial line has other text");
+            bail!("the replay differs from the recording: other text on the serial line");
         }
         progress.done();
         Ok(samples)

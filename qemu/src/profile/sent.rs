@@ -20,21 +20,21 @@ use crate::words::say;
 /// The first word of each line.
 const WORD: &str = "profile";
 
-/// Makes a picture of where a kernel's time went, which has sampled itself
+/// Draw a flame graph from the samples that a kernel took of itself
 ///
-/// The kernel has sent its samples over its serial line, into a log (`Sampler::send` of `kernel-postmortem`): of every CPU that has them,
-/// on a board, too. `--profile` makes one of a machine in QEMU, to which the kernel adds nothing.
+/// The kernel sends the samples of its CPUs over the serial line (`Sampler::send` of `kernel-postmortem`), also on a board. For
+/// a kernel in QEMU, --profile needs no support by the kernel.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OfLog {
-    /// The log
+    /// Log to read
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
 
-    /// The picture: a flame graph (.svg), or all samples in the order of time (.speedscope.json), or lines (.folded)
+    /// File to write: a flame graph (.svg), all samples in the order of time (.speedscope.json), or lines (.folded)
     #[arg(value_name = "OUT")]
     pub out: PathBuf,
 
-    /// The ELF image that ran
+    /// ELF image that ran
     #[arg(long, value_name = "FILE")]
     pub image: PathBuf,
 }
@@ -67,7 +67,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     }
     let all = samples.order.len();
     if all == 0 {
-        let error = anyhow!("{log} has no samples that a kernel has sent");
+        let error = anyhow!("{log} contains no samples sent by a kernel");
         return Err(Failure::usage(error));
     }
     let rate = sent.rate;
@@ -86,7 +86,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     ));
     if !sent.is_proven {
         say(format_args!(
-            "warning: {log} or {name} has no build id, so that nothing shows that they are of the same build: names may be wrong"
+            "warning: {log} or {name} has no build id, so they may be from different builds: names may be wrong"
         ));
     }
     match sent.lost {
@@ -123,7 +123,7 @@ impl Sent {
             let Some(line) = checked(line, WORD) else {
                 continue;
             };
-            let damaged = || format!("line {} has a meaning that is not known here", number + 1);
+            let damaged = || format!("line {} has an unknown format", number + 1);
             let (word, rest) = line.split_once(' ').with_context(damaged)?;
             let (words, its_mark) = match word {
                 "begin" => marked(rest)?,

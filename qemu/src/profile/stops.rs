@@ -58,7 +58,7 @@ impl Stops {
     }
 
     pub(super) fn callers(&self) -> Result<&Callers> {
-        self.callers.get().context("nobody has looked")
+        self.callers.get().context("no sample was taken")
     }
 
     /// All that was seen; from then on nothing is.

@@ -28,18 +28,18 @@ enable_gic=0
 os_check=0
 ";
 
-/// Writes what to put on the SD card of a Raspberry Pi 3, 4 or 5: `kernel8.img`, `config.txt` and `cmdline.txt`
+/// Write the files for the SD card of a Raspberry Pi 3, 4 or 5: `kernel8.img`, `config.txt` and `cmdline.txt`
 ///
-/// It goes beside the firmware's own files: `bootcode.bin`, `start.elf` and `fixup.dat` on a 3, `start4.elf` and `fixup4.dat`
+/// The card also needs the firmware's own files: `bootcode.bin`, `start.elf` and `fixup.dat` on a 3, `start4.elf` and `fixup4.dat`
 /// on a 4, none on a 5, the device tree of the model, and `overlays/disable-bt.dtbo`, all from
 /// <https://github.com/raspberrypi/firmware>.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Card {
-    /// The board
+    /// Model of the board
     #[arg(long, value_enum)]
     pub board: Model,
 
-    /// The folder to write to; it is made if it is not there
+    /// Folder to write to; created if it does not exist
     #[arg(short, value_name = "FOLDER")]
     pub output: PathBuf,
 
@@ -47,7 +47,7 @@ pub struct Card {
     #[arg(long)]
     pub release: bool,
 
-    /// What the kernel does
+    /// Scenario that the kernel runs
     #[arg(value_name = "SCENARIO", default_value = "panic")]
     pub scenario: String,
 }
@@ -82,7 +82,7 @@ impl Model {
 pub fn card(arguments: &Card) -> Result<Status, Failure> {
     let name = &arguments.scenario;
     scenario::find(name)
-        .with_context(|| format!("there is no scenario {name:?}; --list shows what there is"))
+        .with_context(|| format!("unknown scenario {name:?}; --list lists the scenarios"))
         .map_err(Failure::usage)?;
     let target = workspace::target_folder()?;
     let profile = match arguments.release {
@@ -107,7 +107,7 @@ pub fn card(arguments: &Card) -> Result<Status, Failure> {
 /// Returns an error if the image cannot be made flat, or a file cannot be written.
 pub fn write_card(folder: &Path, image: &Path, command_line: &str) -> Result<()> {
     let shown = folder.display();
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {shown}"))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create folder {shown}"))?;
     write(&folder.join("kernel8.img"), &flat(image)?)?;
     write(&folder.join("config.txt"), CONFIG.as_bytes())?;
     write(

@@ -64,7 +64,7 @@ pub fn device_tree(board: Board, console: Console) -> Result<Vec<u8>> {
         Board::Raspi3b => RASPI3B,
         Board::Raspi4b => RASPI4B,
         Board::Pc | Board::Virt | Board::Virt32 => {
-            bail!("{board} is no Raspberry Pi, and has a device tree from elsewhere")
+            bail!("{board} is not a Raspberry Pi: no device tree is available for it")
         }
     };
     write(&model, console).context("cannot write a device tree")

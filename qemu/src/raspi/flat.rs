@@ -21,7 +21,7 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
     let shown = image.display();
     let file = std::fs::read(image).with_context(|| format!("cannot open image {shown}"))?;
     let parsed = ElfFile64::<Endianness>::parse(&*file)
-        .map_err(|error| anyhow!("image {shown} is no 64-bit ELF file: {error}"))?;
+        .map_err(|error| anyhow!("image {shown} is not a 64-bit ELF file: {error}"))?;
     let endian = parsed.endian();
     let segments = parsed
         .elf_header()
@@ -39,12 +39,12 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
     for segment in segments {
         let at = segment.p_paddr(endian) - start;
         let Ok(data) = segment.data(endian, &*file) else {
-            bail!("image {shown} is cut short: a segment lies outside the file");
+            bail!("image {shown} is truncated: a segment is outside the file");
         };
         let end = at.saturating_add(data.len() as u64);
         if end > MAX_SIZE {
             bail!(
-                "image {shown} spreads over more than {} MiB of memory",
+                "the segments of image {shown} spread over more than {} MiB of memory",
                 MAX_SIZE >> 20
             );
         }
@@ -59,8 +59,8 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
         .is_some_and(|rest| rest.starts_with(MAGIC))
     {
         bail!(
-            "image {shown} does not begin with an arm64 image header, by which a Raspberry Pi's firmware knows where to \
-             put it; see kernel/src/arch/aarch64/boot.s for one"
+            "image {shown} does not start with an arm64 image header, which a Raspberry Pi's firmware needs to load \
+             it; see kernel/src/arch/aarch64/boot.s for an example"
         );
     }
     Ok(bytes)

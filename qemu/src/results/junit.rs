@@ -24,7 +24,7 @@ pub(super) fn report(ran: &[Ran]) -> Result<String> {
         suite.add_test_cases(of_suite().map(|ran| case(ran, &place)));
         report.add_test_suite(suite);
     }
-    report.to_string().context("cannot make the JUnit file")
+    report.to_string().context("cannot create the JUnit file")
 }
 
 fn case(ran: &Ran, place: &str) -> TestCase {

@@ -103,7 +103,7 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
     let observer = observer.transpose()?.flatten();
     if interactive && std::io::stdin().is_terminal() {
         say(format_args!(
-            "what you type goes to the machine; Ctrl-] ends it"
+            "your input goes to the machine; Ctrl-] ends it"
         ));
     }
     let screen = match &cli.screenshot {
@@ -141,7 +141,7 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
     };
     out.begin(boot.limit, interactive);
     let booted = run_to(&boot, cli, emulator, out);
-    let written = out.end().context("cannot pass on the serial line");
+    let written = out.end().context("cannot forward the serial output");
     let booted = booted?;
     written?;
     Ok(booted)
@@ -166,6 +166,8 @@ fn run_to(boot: &Boot<'_>, cli: &Cli, emulator: &Path, out: &mut Output) -> Resu
     let symbolizer = Symbolizer::open(boot.image)?;
     let mut decoder = Decoder::new(&symbolizer, Style::for_stdout(), out);
     let booted = boot.run(emulator, &mut decoder)?;
-    decoder.finish().context("cannot pass on the serial line")?;
+    decoder
+        .finish()
+        .context("cannot forward the serial output")?;
     Ok(booted)
 }

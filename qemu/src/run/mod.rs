@@ -65,15 +65,13 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let processor = image::processor(image).map_err(Failure::usage)?;
     if let Some(wanted) = cli.arch.filter(|wanted| *wanted != processor) {
         let shown = image.display();
-        let error = anyhow!(
-            "image {shown} is for {processor}, not for {wanted}; leave --arch out, the image says it"
-        );
+        let error = anyhow!("image {shown} is for {processor}, not for {wanted}; leave out --arch");
         return Err(Failure::usage(error));
     }
     let board = board(cli, Some(processor)).map_err(Failure::usage)?;
     if cli.success_status == cli.panic_status {
         let status = cli.success_status;
-        let error = anyhow!("exit status {status} cannot be both a success and a panic");
+        let error = anyhow!("exit status {status} cannot mean both success and a panic");
         return Err(Failure::usage(error));
     }
     let given = (!cli.machine.is_empty()).then(|| Given::new(&cli.machine));
@@ -129,7 +127,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
 
     let recorder = match scenarios[..] {
         [only] if cli.profile.is_some() && only.outcome == Outcome::Interactive => {
-            Err(anyhow!("a profile is of a boot without somebody who types"))
+            Err(anyhow!("--profile does not support interactive scenarios"))
         }
         [only] => Recorder::asked_for(
             cli.profile.as_deref(),
@@ -138,7 +136,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             cli.cpus.max(only.cpus),
             None,
         ),
-        _ if cli.profile.is_some() => Err(anyhow!("a profile is of one boot")),
+        _ if cli.profile.is_some() => Err(anyhow!("--profile needs exactly one scenario")),
         _ => Ok(None),
     };
     let recorder = recorder.map_err(Failure::usage)?;
@@ -215,7 +213,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
 fn profile(cli: &Cli, processor: Processor) -> Result<Profile> {
     match (cli.thumb, cli.release) {
         (true, _) if processor != Processor::Armv7a => {
-            bail!("only armv7a has Thumb code, not {processor}")
+            bail!("--thumb needs armv7a, not {processor}")
         }
         (true, false) => Ok(Profile::ThumbDebug),
         (true, true) => Ok(Profile::ThumbRelease),

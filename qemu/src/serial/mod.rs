@@ -24,34 +24,34 @@ use crate::words::say;
 /// than a byte takes at any speed.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Connects this terminal with a board's serial line; Ctrl-] ends it
+/// Connect this terminal with a board's serial line; Ctrl-] ends the connection
 ///
-/// With --image, reports are decoded by the image's debug information as they come, and a report of another image is said
-/// to be one. Eight bits, no parity, no flow control. Without a terminal, standard input is sent, and the line is read on
-/// after its end. Exit status: 0 when somebody left, 1 when the line is gone.
+/// With --image, reports are decoded with the image's debug information as they arrive; a warning marks reports of another
+/// image. Eight bits, no parity, no flow control. If standard input is not a terminal, it is sent, and reading continues
+/// after its end. Exit status: 0 after Ctrl-], 1 if the line was disconnected.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Serial {
-    /// The line: /dev/ttyUSB0, /dev/ttyACM0, or a pseudo terminal of QEMU's
+    /// Device of the line: /dev/ttyUSB0, /dev/ttyACM0, or a pseudo terminal of QEMU
     #[arg(value_name = "PORT")]
     pub port: PathBuf,
 
-    /// Bits a second
+    /// Speed in bits per second
     #[arg(long, value_name = "SPEED", default_value_t = 115_200, value_parser = clap::value_parser!(u32).range(50..))]
     pub baud: u32,
 
-    /// The ELF image that runs there, with debug information
+    /// ELF image that runs on the board, with debug information
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// Decode reports that have the build id of another image, too
+    /// Decode reports with the build id of another image, too
     #[arg(long, requires = "image")]
     pub any_build: bool,
 
-    /// Keep what the board writes in this file, byte for byte
+    /// Write the board's output to this file, byte for byte
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Keep what a dying kernel sends of its machine (`with_dump` of `kernel-postmortem`) as a dump in this folder, for `autopsy`
+    /// Save a dump that the kernel sends (`with_dump` of `kernel-postmortem`) to this folder, for `autopsy`
     #[arg(long, value_name = "DIR", requires = "image")]
     pub dump: Option<PathBuf>,
 
@@ -85,7 +85,7 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let mut log = match &arguments.log {
         Some(path) => Some(
             File::create(path)
-                .with_context(|| format!("cannot make the log {}", path.display()))
+                .with_context(|| format!("cannot create the log {}", path.display()))
                 .map_err(Failure::usage)?,
         ),
         None => None,
@@ -93,12 +93,12 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let shown = arguments.port.display();
     if stdin().is_terminal() {
         say(format_args!(
-            "{shown} at {} bits a second; Ctrl-] ends it",
+            "{shown} at {} bits per second; Ctrl-] ends the connection",
             arguments.baud
         ));
     }
     let (sender, events) = mpsc::channel();
-    let input = port.try_clone().context("cannot share the line")?;
+    let input = port.try_clone().context("cannot share the serial line")?;
     let typist = sender.clone();
     std::thread::spawn(move || pass_on(input, &typist));
     std::thread::spawn(move || {
@@ -132,7 +132,8 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
                 if let Some(log) = &mut log {
                     log.write_all(&bytes).context("cannot write the log")?;
                 }
-                out.write_all(&bytes).context("cannot pass on the line")?;
+                out.write_all(&bytes)
+                    .context("cannot forward the serial line")?;
                 flushed = false;
                 if let Some((keeper, image)) = &keeper {
                     for lines in incoming.take(&bytes) {
@@ -141,7 +142,7 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
-                out.flush().context("cannot pass on the line")?;
+                out.flush().context("cannot forward the serial line")?;
                 flushed = true;
             }
             Ok(Event::Left) => break Status::Success,
@@ -153,12 +154,12 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
         }
     };
     if let Some(decoder) = decoder {
-        decoder.finish().context("cannot pass on the line")?;
+        decoder.finish().context("cannot forward the serial line")?;
     }
-    plain.finish().context("cannot pass on the line")?;
-    plain.flush().context("cannot pass on the line")?;
+    plain.finish().context("cannot forward the serial line")?;
+    plain.flush().context("cannot forward the serial line")?;
     if let Some(why) = gone {
-        say(format_args!("{shown} is gone: {why}"));
+        say(format_args!("{shown} was disconnected: {why}"));
     }
     if terminal.is_some() {
         drop(terminal);

@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
         };
         anyhow!("cannot open {shown}: {error}{hint}")
     })?;
-    let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is no serial line"))?;
+    let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is not a serial line"))?;
     modes.make_raw();
     modes.control_modes -= ControlModes::CSTOPB | ControlModes::CRTSCTS;
     modes.control_modes |= ControlModes::CREAD | ControlModes::CLOCAL;
@@ -39,9 +39,9 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
     modes
         .set_speed(speed)
-        .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
+        .with_context(|| format!("{shown} does not support {speed} bits per second"))?;
     tcsetattr(&port, OptionalActions::Now, &modes)
-        .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
+        .with_context(|| format!("{shown} does not support {speed} bits per second"))?;
     // From here on, reads block until a byte comes.
     let flags = rustix::fs::fcntl_getfl(&port).context("cannot read the flags of the line")?;
     rustix::fs::fcntl_setfl(&port, flags - OFlags::NONBLOCK)

@@ -71,7 +71,9 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
         Ok(u64::from_le_bytes(word.context("too few registers")?))
     };
     let general = bytes(answers.first().context("no registers")?);
-    let flags = general.get(33 * 8).context("no state of the processor")?;
+    let flags = general
+        .get(33 * 8)
+        .context("the processor's state register is missing")?;
     let level = (flags & LEVEL) >> 2;
     let (system, has_hypervisor) = (
         1 + STATE.len(),
@@ -83,9 +85,9 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
         false => 0,
     };
     match level {
-        _ if flags & NARROW != 0 => bail!("the page tables of 32-bit code are not followed"),
+        _ if flags & NARROW != 0 => bail!("page tables of 32-bit code are not supported"),
         0 | 1 if control & (TRANSLATES_AGAIN | ALL_TRAPS_TO_HYPERVISOR) != 0 => {
-            bail!("a guest's page tables below a hypervisor are not followed")
+            bail!("a guest's page tables below a hypervisor are not supported")
         }
         0 | 1 => {
             let (control, translation) = (register(system)?, register(system + 1)?);
@@ -109,7 +111,7 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
                 table: register(hypervisor + 2)?,
             })
         }
-        _ => bail!("the page tables of exception level {level} are not followed"),
+        _ => bail!("page tables of exception level {level} are not supported"),
     }
 }
 
@@ -121,7 +123,7 @@ fn expect_short<'a>(
 ) -> Result<()> {
     let mut sizes = sizes.into_iter().map(|half| half & SIZE);
     if control & PAGING != 0 && (long != 0 || !sizes.all(|same| (16..=39).contains(&same))) {
-        bail!("page tables for addresses of more than 48 or fewer than 25 bits are not followed");
+        bail!("page tables for addresses of more than 48 or fewer than 25 bits are not supported");
     }
     Ok(())
 }
@@ -169,7 +171,9 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
         Ok(u64::from_le_bytes(*word.context("too few registers")?))
     };
-    let flags = general.get(33 * 8).context("no state of the processor")?;
+    let flags = general
+        .get(33 * 8)
+        .context("the processor's state register is missing")?;
     let known = Known {
         pc: word(&general, 32)?,
         sp: word(&general, 31)?,

@@ -44,7 +44,7 @@ pub(super) fn questions() -> Vec<String> {
 /// What to ask for beyond that of page tables.
 pub(super) fn more_questions(system: &System) -> Result<Vec<String>> {
     if system.has(SECURE) {
-        bail!("it is not known whose page tables are in use, those of secure code or of others");
+        bail!("unknown whether the secure or the non-secure page tables are in use");
     }
     system.questions(&TABLES)
 }
@@ -63,15 +63,15 @@ fn number(answer: &[u8]) -> Result<u64> {
 /// How page tables are used, by the answers to both lists of questions.
 pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
     let [_, state, control, translation, first, second] = answers else {
-        bail!("the registers of page tables are not known");
+        bail!("QEMU did not report the page-table registers");
     };
     let mode = number(state)? & MODE;
     if mode == HYPERVISOR || mode == MONITOR {
-        bail!("the page tables of mode {mode:#x} are not followed");
+        bail!("page tables of mode {mode:#x} are not supported");
     }
     let (control, translation) = (number(control)?, number(translation)?);
     if control & PAGING != 0 && translation & LONG == 0 {
-        bail!("page tables of the short format are not followed");
+        bail!("page tables of the short format are not supported");
     }
     Ok(Paging::Arm32 {
         is_user: mode == USER,

@@ -27,7 +27,7 @@ impl Stub {
     /// # Errors
     /// Returns an error if QEMU has ended, or if the stub does not take the settings.
     pub fn connect(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("QEMU's stub is gone")?;
+        let stream = UnixStream::connect(socket).context("QEMU's gdb stub was disconnected")?;
         Self::stepping(stream)
     }
 
@@ -41,7 +41,7 @@ impl Stub {
         // Bit 0: step. Bits 1 and 2 would mask interrupts and stop timers.
         let answer = stub.ask("Qqemu.sstep=1")?;
         if answer != b"OK" {
-            bail!("QEMU's stub cannot step with interrupts");
+            bail!("QEMU's gdb stub cannot step with interrupts");
         }
         Ok(stub)
     }
@@ -79,7 +79,7 @@ impl Stub {
     /// The next answer. What the stub says by itself when the machine was stopped by others is none.
     fn told(&mut self) -> Result<Vec<u8>> {
         if self.is_broken {
-            bail!("QEMU's stub has not answered an earlier question");
+            bail!("QEMU's gdb stub has not answered an earlier request");
         }
         loop {
             let answer = self.answer().inspect_err(|_| self.is_broken = true);
@@ -102,13 +102,13 @@ impl Stub {
     /// From now on, asks this CPU for its registers, and lets it alone run: the others stand still.
     ///
     /// # Errors
-    /// When there is no such CPU.
+    /// When unknown CPU.
     pub fn choose(&mut self, cpu: usize) -> Result<()> {
         // The stub counts from 1. It keeps two choices: whose registers it tells, and whose stepping ends when it stops.
         let thread = cpu + 1;
         let answers = self.ask_all(&[&format!("Hg{thread:x}"), &format!("Hc{thread:x}")])?;
         if answers.iter().any(|answer| answer != b"OK") {
-            bail!("QEMU's stub has no CPU {cpu}");
+            bail!("QEMU's gdb stub has no CPU {cpu}");
         }
         self.cpu = Some(cpu);
         Ok(())
@@ -122,7 +122,7 @@ impl Stub {
         let letter = if is_set { 'Z' } else { 'z' };
         let answer = self.ask(&format!("{letter}1,{address:x},1"))?;
         if answer != b"OK" {
-            bail!("QEMU's stub sets no breakpoint at {address:#x}");
+            bail!("QEMU refused a breakpoint at {address:#x}");
         }
         Ok(())
     }
@@ -140,9 +140,10 @@ impl Stub {
                 Some((b'm', more)) => text.extend_from_slice(more),
                 Some((b'l', more)) => {
                     text.extend_from_slice(more);
-                    return String::from_utf8(text).context("a description is no text");
+                    return String::from_utf8(text)
+                        .context("the target description is not valid UTF-8");
                 }
-                _ => bail!("QEMU's stub has no description {name}"),
+                _ => bail!("QEMU's gdb stub has no target description {name}"),
             }
         }
     }
@@ -161,7 +162,7 @@ impl Stub {
         // What the monitor prints: nothing, when all is well.
         let text = bytes(answer.strip_prefix(b"O").unwrap_or_default());
         bail!(
-            "QEMU's monitor does not take {command}: {}",
+            "QEMU's monitor refuses {command}: {}",
             String::from_utf8_lossy(&text).trim()
         );
     }

@@ -78,7 +78,7 @@ impl Stub {
                 Some(b'W' | b'X') => Ok(Ran::Ended),
                 // It may run, or stand: neither is known.
                 _ => bail!(
-                    "QEMU's stub has not let the machine run: it answers \"{}\"",
+                    "QEMU's gdb stub did not start the machine: it answered \"{}\"",
                     answer.escape_ascii()
                 ),
             },

@@ -29,7 +29,7 @@ pub struct Kind {
 
 const ON_X86_64: Kind = Kind {
     name: "multiboot",
-    about: "x86-64, started by Multiboot; handlers of the convention `x86-interrupt`",
+    about: "x86-64, booted with Multiboot; `extern \"x86-interrupt\"` handlers",
     kernel: "handlers",
     pages: &["multiboot.md"],
     physical: None,
@@ -61,14 +61,14 @@ pub static KINDS: [Kind; 8] = [
     ON_X86_64,
     Kind {
         name: "higher-half",
-        about: "the same in the upper half of the address space",
+        about: "as `multiboot`, in the upper half of the address space",
         kernel: "higher",
         physical: Some("0xffff_8000_0000_0000"),
         ..ON_X86_64
     },
     Kind {
         name: "cpus",
-        about: "x86-64 with four CPUs, whose report has the callers of all",
+        about: "x86-64 with four CPUs; a report has the backtraces of all",
         kernel: "cpus",
         pages: &["multiboot.md", "other-cpus.md#x86-64"],
         runner: FOUR,
@@ -76,7 +76,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "limine",
-        about: "x86-64, for Limine's boot protocol; `boot` starts it by a small loader of that protocol",
+        about: "x86-64, for Limine's boot protocol; the runner boots it with a small loader of that protocol",
         kernel: "limine",
         pages: &["limine.md"],
         runner: SCRIPT,
@@ -124,7 +124,7 @@ impl Kind {
             None => {
                 let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
                 bail!(
-                    "no kind of kernel is called {name:?}; expected one of: {}",
+                    "unknown kind of kernel {name:?}; expected one of: {}",
                     names.join(", ")
                 )
             }

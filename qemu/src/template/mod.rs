@@ -28,7 +28,7 @@ const NAME: &str = "corner-shop";
 /// What the guide writes for the path of a checkout.
 const CHECKOUT: &str = "SFRAME";
 
-/// Writes a kernel that prints a backtrace to a new folder, where cargo builds it, links it with `sframe-link` and boots it
+/// Write a kernel that prints a backtrace to a new folder; `cargo run` there builds, links and boots it
 ///
 /// The kernel is the guide's, with the guide's changes. It reads from a wrong address, so that its first boot reports a fault.
 #[derive(Clone, Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
     };
     let kind = Kind::find(name).map_err(Failure::usage)?;
     let folder = arguments.folder.as_deref().with_context(|| {
-        format!("no folder to write the kernel to; type: unwind-qemu new --kind {name} my-kernel")
+        format!("missing folder for the kernel; type: unwind-qemu new --kind {name} my-kernel")
     });
     let folder = folder.map_err(Failure::usage)?;
     check(folder, arguments.path.as_deref()).map_err(Failure::usage)?;
@@ -76,7 +76,7 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
 fn check(folder: &Path, checkout: Option<&Path>) -> Result<()> {
     if fs::symlink_metadata(folder).is_ok() {
         bail!(
-            "{} exists already, and is left as it is; name a new folder",
+            "{} exists already and was not changed; choose a new folder",
             folder.display()
         );
     }
@@ -97,18 +97,18 @@ impl Kind {
     fn write_whole(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
         let shown = folder.display();
         let name = folder.file_name();
-        let name = name.with_context(|| format!("{shown} is no name of a folder"))?;
+        let name = name.with_context(|| format!("{shown} is not a folder name"))?;
         let above = folder.parent().filter(|above| *above != Path::new(""));
         let above = above.unwrap_or(Path::new("."));
         fs::create_dir_all(above)
-            .with_context(|| format!("cannot make folder {}", above.display()))?;
+            .with_context(|| format!("cannot create folder {}", above.display()))?;
         let mut builder = tempfile::Builder::new();
         let temporary = builder.prefix(".unwind-qemu-").tempdir_in(above);
         let temporary =
-            temporary.with_context(|| format!("cannot make a folder in {}", above.display()))?;
+            temporary.with_context(|| format!("cannot create a folder in {}", above.display()))?;
         let written = temporary.path().join(name);
         self.write(&written, checkout)?;
-        fs::rename(&written, folder).with_context(|| format!("cannot make folder {shown}"))
+        fs::rename(&written, folder).with_context(|| format!("cannot create folder {shown}"))
     }
 
     /// Writes the kernel to a folder. Its `Cargo.toml` names the published crates, or those of a checkout.
@@ -138,7 +138,7 @@ impl Kind {
         match checkout {
             Some(checkout) => {
                 let checkout =
-                    std::path::absolute(checkout).context("cannot tell the current folder")?;
+                    std::path::absolute(checkout).context("cannot determine the current folder")?;
                 let checkout = checkout.to_str().ok_or_else(|| {
                     anyhow!(
                         "the path {} is not Unicode, as Cargo.toml must be",

@@ -12,7 +12,7 @@ use crate::support::report::Report;
 use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
-const LAST: &str = "nothing is said from here on";
+const LAST: &str = "nothing is printed from here on";
 const MESSAGE: &str = ": its message begins, and then ";
 
 /// Those that hang before there is a console: the machine's own clock says when to ask.

@@ -80,16 +80,16 @@ fn it_is_an_image_as_others_are() {
 fn what_it_has_not_is_refused() {
     armv7a(true, &["not-canonical"])
         .expect(2)
-        .expect_words("there is no scenario \"not-canonical\"; there are: panic, ");
+        .expect_words("unknown scenario \"not-canonical\"; expected one of: panic, ");
     run(["--board", "virt", "thumb"])
         .expect(2)
-        .expect_words("there is no scenario \"thumb\"");
+        .expect_words("unknown scenario \"thumb\"");
     run(["--board", "virt", "--arch", "armv7a", "panic"])
         .expect(2)
         .expect_words("board virt has aarch64, not armv7a");
     run(["--thumb", "panic"])
         .expect(2)
-        .expect_words("only armv7a has Thumb code, not x86_64");
+        .expect_words("--thumb needs armv7a, not x86_64");
     let listed = armv7a(true, &["--list"]).expect(0).text();
     let names: Vec<_> = listed
         .lines()

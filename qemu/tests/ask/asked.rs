@@ -7,13 +7,13 @@ use crate::support::runner::{Ran, command};
 use crate::support::session::Session;
 
 /// The last line of a scenario that hangs.
-const LAST_LINE: &str = "nothing is said from here on";
+const LAST_LINE: &str = "nothing is printed from here on";
 
 /// How the line begins behind which the end of the serial line is shown once more.
 const ONCE_MORE: &str = "\nrunner: kernel: the end of ";
 
 /// How the text begins.
-const BEGIN: &str = "asked from outside, as ";
+const BEGIN: &str = "inspected from outside, because ";
 
 /// A run in which a machine was asked.
 pub struct Asked {
@@ -70,7 +70,7 @@ pub fn interrupted_on(
     session.settle();
     session.interrupt();
     let asked = Asked::of(session.end().expect(130));
-    let reason = "asked from outside, as it was interrupted by Ctrl-C: ";
+    let reason = "inspected from outside, because it was interrupted by Ctrl-C: ";
     assert!(asked.text.starts_with(reason), "{}", asked.text);
     asked
 }

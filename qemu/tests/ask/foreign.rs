@@ -39,7 +39,7 @@ fn a_kernel_of_somebody_else_is_walked_by_rows_that_are_proven_here() {
     let (arch, profile) = (Arch::X86_64, Profile::Debug);
     let built = kernel.build(Kernel { arch, profile });
     let asked = after_a_second(&built.image);
-    let says = ", tables made from the image's code, no stacks declared\n";
+    let says = ", tables synthesized from the image's code, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);
     let [report] = &asked.reports[..] else {
         panic!("{}", asked.text);
@@ -83,7 +83,7 @@ fn rows_of_another_tool_are_in_doubt() {
         panic!("{}", asked.text);
     };
     assert_eq!(report.names().last(), Some(&"kernel_entry"));
-    let doubt = "from frame 0 on in doubt (nobody has compared the rows with the code)";
+    let doubt = "from frame 0 on in doubt (the rows were not compared with the code)";
     assert!(report.end.contains(doubt), "{}", report.end);
     assert!(!report.end.contains(": complete"), "{}", report.end);
 }
@@ -135,7 +135,7 @@ fn a_list_through_code_of_another_build_is_in_doubt() {
         code.extend([0x0f, 0x0c]);
         corrupt::overwritten(&kernel, folder.path(), "kernel_entry", &code)
     };
-    let doubt = ", from frame 0 on in doubt (the code in memory is not the image's), ";
+    let doubt = ", from frame 0 on in doubt (the code in memory differs from the image), ";
     for (runs, is_doubtful) in [(&kernel, false), (&changed, true)] {
         let [image, runs] = [&kernel, runs].map(|path| path.to_str().expect("a path in UTF-8"));
         let words = ["--guest-timeout", "1", "--image", image, "--"];

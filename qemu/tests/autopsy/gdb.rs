@@ -205,6 +205,6 @@ pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
             .1
             .to_owned()
     };
-    let expected = lines(&kept) + "tasks from 0 on, 24 at most, cannot be read\n";
+    let expected = lines(&kept) + "cannot read tasks from 0 on, at most 24\n";
     super::expect_equal(&expected, &lines(&read));
 }

@@ -94,7 +94,7 @@ pub fn commands_say_what_the_machine_was(kernel: Kernel) {
     let looked_up = said(&format!("lookup {FUNCTION}\nlookup {start:x}\nlookup 10\n"));
     let found = format!("{start:#018x}: {FUNCTION}+0x0/");
     assert_eq!(looked_up.matches(&found).count(), 2, "{looked_up}");
-    let nothing = "0x0000000000000010: nothing that the image knows\n";
+    let nothing = "0x0000000000000010: not in the image\n";
     assert!(looked_up.ends_with(nothing), "{looked_up}");
     let shown = said(&format!("x {FUNCTION} {}\n", words.len()));
     let shown: Vec<_> = shown.lines().collect();
@@ -215,16 +215,16 @@ pub fn what_cannot_be_run_is_named(kernel: Kernel) {
     for (command, why) in [
         (
             "frame 1",
-            "`frame` is no command; `help` says what there is",
+            "unknown command `frame`; `help` lists the commands",
         ),
-        ("cpu 1", "there is no such CPU"),
-        ("cpu -1", "`-1` is no decimal number that fits here"),
+        ("cpu 1", "unknown CPU"),
+        ("cpu -1", "invalid decimal number `-1`"),
         ("bt task 900", "task 900 is on a CPU, or there is none"),
-        ("lookup", "an address is expected"),
+        ("lookup", "expected an address"),
         ("x wxyz", "`wxyz` is neither an address in hexadecimal nor "),
         ("x 0 0", "a count from 1 to 4096 is expected"),
         ("disassemble 8", "no memory is mapped at 0x0000000000000008"),
-        ("tasks 1", "`1` means nothing here"),
+        ("tasks 1", "unknown argument `1`"),
     ] {
         let ran = script(&dump, &format!("cpu 0\n{command}\ncpu 0\n")).expect(2);
         let words = format!("error: line 2 of the commands: {why}");
@@ -232,7 +232,7 @@ pub fn what_cannot_be_run_is_named(kernel: Kernel) {
         assert_eq!(ran.text().lines().count(), 1, "{}", ran.text());
     }
     let unmapped = script(&dump, "x ffffffffffffffff 3\n").expect(0).text();
-    let says = "0xfffffffffffffff8: no memory is mapped here\n";
+    let says = "0xfffffffffffffff8: not mapped\n";
     assert_eq!(unmapped, says);
 }
 
@@ -264,13 +264,13 @@ pub fn a_terminal_edits_commands(kernel: Kernel) {
     let status = runner.wait().expect("the runner ends");
     assert_eq!(status.code(), Some(0), "{text}");
     assert!(
-        text.starts_with("1 CPU, asked as its time ran out"),
+        text.starts_with("1 CPU, inspected because its time ran out"),
         "{text}"
     );
-    let says = "0x0000000000000008: nothing that the image knows\n";
+    let says = "0x0000000000000008: not in the image\n";
     assert!(text.contains(says), "{text}");
     assert!(text.contains("\ncpu 0, stopped at "), "{text}");
-    let unknown = "`what` is no command; `help` says what there is\n";
+    let unknown = "unknown command `what`; `help` lists the commands\n";
     assert_eq!(text.matches(unknown).count(), 2, "{text}");
     assert!(!text.contains("`nonsense`"), "{text}");
 }

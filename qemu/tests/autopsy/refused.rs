@@ -59,19 +59,19 @@ fn what_is_no_whole_dump_is_refused() {
         });
         // Something without an end is none of them.
         std::os::unix::fs::symlink("/dev/zero", &path).expect("it can be linked");
-        refused(&format!("{} is no file", path.display()));
+        refused(&format!("{} is not a file", path.display()));
         fs::remove_file(&path).expect("it can be removed");
         fs::write(&path, whole).expect("it can be written");
     };
     for file in ["memory", "image.elf"] {
-        spoil(file, "is cut off: ", &|bytes| {
+        spoil(file, "is truncated: ", &|bytes| {
             bytes.pop();
         });
-        let other = "is not the file that the dump was made with";
+        let other = "is not the file that the dump was written with";
         spoil(file, other, &|bytes| bytes[100] ^= 1);
         spoil(file, other, &|bytes| bytes.push(0));
     }
-    spoil("dump.json", "is damaged or cut off", &|bytes| {
+    spoil("dump.json", "is damaged or truncated", &|bytes| {
         bytes.truncate(bytes.len() / 2);
     });
     spoil("dump.json", "has format 2, not 1", &|bytes| {

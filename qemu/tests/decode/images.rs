@@ -8,17 +8,17 @@ fn a_report_of_another_image_is_left_alone() {
     let log = boot(&one, "panic").text();
     let ran = decode(&log, &other, &[]);
     assert_eq!(ran.text(), log);
-    ran.expect_words("the report is of build ");
+    ran.expect_words("the report is from build ");
 
     // An image of the same machine, so that its code is where the frames are.
     let debug = image(kernel("x86_64_debug"));
     let ran = decode(&log, &debug, &[])
         .expect(1)
-        .expect_words("left as they are: they are of another image");
+        .expect_words("frames of another image were not changed");
     assert_eq!(ran.text(), log);
     let ran = decode(&log, &debug, &["--any-build"])
         .expect(0)
-        .expect_words("what is added may be wrong");
+        .expect_words("the added names may be wrong");
     assert_ne!(ran.text(), log);
 }
 
@@ -124,7 +124,7 @@ fn a_report_of_a_moved_image_is_decoded() {
     let (_, rest) = moved.split_once(", build ").expect("a build id");
     let foreign = moved.replacen(&rest[..8], "00000000", 1);
     let next = decode(&format!("{foreign}{}", bare(&moved)), &image, &[]);
-    let last = next.expect_words("the image is build").text();
+    let last = next.expect_words("the image has build id").text();
     let last = &Report::find_all(last.as_bytes())[2];
     assert!(last.frames.len() > 10);
     assert!(
@@ -159,7 +159,7 @@ fn an_image_that_grows_without_bounds_is_refused() {
         file.path().as_os_str(),
     ])
     .expect(2)
-    .expect_words("its compressed sections would take 65536 MiB");
+    .expect_words("its compressed sections expand to 65536 MiB");
 }
 
 /// The device's lines about what is inlined into a frame whose own line is torn are all that there is of it.

@@ -24,7 +24,7 @@ fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let report = Report::find(before.as_bytes());
     assert!(
-        report.panicked.ends_with(": for the next boot to tell"),
+        report.panicked.ends_with(": for the next boot to print"),
         "{text}"
     );
     let callers = "= panic

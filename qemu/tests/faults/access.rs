@@ -59,7 +59,7 @@ fn not_canonical(kernel: Kernel) {
     );
 }
 
-/// A call or a jump to where no code is: its frame has no name, and its caller is where the call left it.
+/// A call or a jump to an address without code: its frame has no name, and its caller is where the call left it.
 #[track_caller]
 fn no_code(
     kernel: Kernel,

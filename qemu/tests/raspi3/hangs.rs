@@ -10,7 +10,7 @@ use crate::support::hangs::{HANGS, Hang};
 use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
-const LAST: &str = "nothing is said from here on";
+const LAST: &str = "nothing is printed from here on";
 const MESSAGE: &str = ": its message begins, and then ";
 
 /// Those that hang before there is a console, and before any other CPU is started: the machine's own clock says when to ask.

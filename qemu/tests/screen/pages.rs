@@ -6,7 +6,7 @@ use super::drawn::Picture;
 use super::machine::{Machine, kernel};
 use crate::support::boots::judge;
 
-const KEYS: &str = "space: next page   p: page before   j, k: down, up   enter: code   q: end";
+const KEYS: &str = "space: next page   p: previous page   j, k: down, up   enter: code   q: end";
 
 /// Of a screen with 1024 pixels in a row.
 const COLUMNS: usize = 128;
@@ -79,7 +79,8 @@ fn every_page_has_what_the_serial_line_has() {
         let third = machine.other_colors_than(&second);
 
         machine.type_in("\r");
-        let mut code = body(&machine.page("code around the frame, which is <marked>"));
+        let mut code =
+            body(&machine.page("code around the frame, with the frame's instruction <marked>"));
         let last = code.pop().expect("a line of code");
         assert!(last.starts_with("code: ") && last.contains('<'), "{last}");
         // Where a CPU spins is a matter of the host, and may be a place in inlined code.
@@ -130,7 +131,7 @@ fn a_keyboard_turns_the_pages() {
     machine.press("left");
     machine.page("1/2  what failed");
     machine.press("ret");
-    let code = body(&machine.page("code around the frame, which is <marked>"));
+    let code = body(&machine.page("code around the frame, with the frame's instruction <marked>"));
     // That of the innermost frame is in the report, too.
     let at = first
         .iter()

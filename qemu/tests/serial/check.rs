@@ -222,7 +222,7 @@ fn a_lost_byte_and_a_changed_one_are_damage() {
     session.wait_for("4 stack-overflow: ");
     session.interrupt();
     let text = session.end().expect(130).text();
-    let damaged = "damaged: 1 line not whole:\n       1: 0x";
+    let damaged = "damaged: 1 incomplete line:\n       1: 0x";
     assert!(text.contains(&format!("2 panic: {damaged}")), "{text}");
     assert!(text.contains("  2  panic           damaged\n"), "{text}");
     let verdicts = bench.verdicts();
@@ -245,7 +245,7 @@ fn what_came_before_the_line_is_gone_is_packed() {
     session.wait_for("2 panic: equal: ");
     board.machine.kill().expect("it runs");
     let text = session.end().expect(1).text();
-    assert!(text.contains("the line is gone ("), "{text}");
+    assert!(text.contains("the line was disconnected ("), "{text}");
     let verdicts = bench.verdicts();
     assert_eq!(verdicts[..2], ["equal", "equal"], "{text}");
     assert_eq!(verdicts.last().expect("there are some"), "not-tried");

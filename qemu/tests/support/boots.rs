@@ -45,7 +45,7 @@ pub fn boot_image(image: &Path, words: &str) -> Ran {
     Request::of(image, words).run()
 }
 
-/// Boots a kernel with this command line. The exit status is 0 if the scenario ended as it should, as without `--image`.
+/// Boots a kernel with this command line. The exit status is 0 if the scenario ended as expected, as without `--image`.
 pub fn judge<A: BuiltFor>(kernel: Kernel<A>, words: &str) -> Ran {
     Request::of(&built::image(kernel), words).judged()
 }

@@ -128,6 +128,6 @@ pub fn a_kernel_samples_itself(image: &Path) {
     fs::write(&log, &text[..begin]).expect("a file can be written");
     picture(&log, &out, image)
         .expect(2)
-        .expect_words("has no samples that a kernel has sent");
+        .expect_words("contains no samples sent by a kernel");
     assert_eq!(fs::read_to_string(&out).expect("it is there"), rest);
 }

@@ -113,7 +113,7 @@ pub fn what_is_sent_can_be_asked_more(image: &Path) {
     };
     assert_eq!(answers.matches(pc).count(), 2, "{answers}");
     assert!(answers.contains(code), "{answers}");
-    let unknown = "0x0000000000000010: no memory is mapped here";
+    let unknown = "0x0000000000000010: not mapped";
     assert!(answers.contains(unknown), "{answers}");
 }
 
@@ -243,11 +243,11 @@ pub fn what_is_missing_is_said(image: &Path) {
     fs::write(&cut, &text[..begin]).expect("a file can be written");
     autopsy(&cut, image, &[])
         .expect(1)
-        .expect_words("the dump is not whole: it is cut off: behind ");
+        .expect_words("the dump is incomplete: truncated after ");
     // Asked more, it answers all the same.
     let words = ["autopsy", "-i", "--image"].map(AsRef::as_ref);
     let paths = [image.as_os_str(), cut.as_os_str()];
     let answers = fed(words.into_iter().chain(paths), "bt\nbt task 8\n").expect(1);
-    let answers = answers.expect_words("warning: the dump is not whole: it is cut off: behind ");
+    let answers = answers.expect_words("warning: the dump is incomplete: truncated after ");
     assert_eq!(lists(&answers.text()).len(), 2, "{}", answers.text());
 }

@@ -49,7 +49,7 @@ fn an_exception_in_vectors_without_directives_interrupts_a_leaf() {
         ];
         let links = [
             (true, "tables verified"),
-            (false, "tables made from the image's code"),
+            (false, "tables synthesized from the image's code"),
         ];
         for (has_tables, tables) in links {
             let image = match has_tables {

@@ -141,16 +141,13 @@ fn a_header_that_cannot_be_is_refused() {
         records
     };
     for size in [0, 2048, 4097, 1 << 17, 1 << 31] {
-        refused(&with(BLOCK, size), "its header makes no sense");
+        refused(&with(BLOCK, size), "invalid header");
     }
-    refused(&with(SECOND, u32::MAX), "its header makes no sense");
-    refused(&with(BITS, u32::MAX), "its header makes no sense");
+    refused(&with(SECOND, u32::MAX), "invalid header");
+    refused(&with(BITS, u32::MAX), "invalid header");
     // More bits than the file can have are not made room for.
-    refused(
-        &with(BITS, 1 << 26),
-        "it is cut off in the bits of its pages",
-    );
-    refused(&with(0, 0), "it is no dump in makedumpfile's format");
+    refused(&with(BITS, 1 << 26), "truncated in the page bitmap");
+    refused(&with(0, 0), "not a makedumpfile dump");
 }
 
 #[test]
@@ -160,13 +157,13 @@ fn bytes_that_are_not_there_are_an_error() {
         records[2].1[..8].copy_from_slice(&at.to_le_bytes());
         records
     };
-    refused(&known(1 << 40), "it has no byte 0x10000000000");
+    refused(&known(1 << 40), "byte 0x10000000000 is missing");
     let mut records = known(u64::MAX - 3);
     records.push((u64::MAX - 3, vec![0; 4]));
-    refused(&records, "it leads behind the end of all files");
+    refused(&records, "a record is past the largest file offset");
     let mut records = self::records(PLAIN, &page());
     records.remove(1);
-    refused(&records, "it is cut off in the bits of its pages");
+    refused(&records, "truncated in the page bitmap");
 }
 
 #[test]
@@ -178,15 +175,15 @@ fn records_that_do_not_end_are_refused() {
         bytes.extend(count.to_be_bytes());
         let error = Pages::open(written(&bytes), WIDE).expect_err("it is refused");
         let error = format!("{error:#}");
-        let says = ["it is cut off between two records", "a record has no end"];
+        let says = [
+            "truncated between two records",
+            "a record is not terminated",
+        ];
         assert_eq!(
             error.split(':').next(),
             Some(says[usize::from(count != 100)])
         );
     }
     let error = Pages::open(written(b"makedumpfile"), WIDE).expect_err("it is refused");
-    assert_eq!(
-        error.to_string(),
-        "it is no dump of memory as QEMU writes it"
-    );
+    assert_eq!(error.to_string(), "not a memory dump in QEMU's format");
 }

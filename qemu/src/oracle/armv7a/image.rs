@@ -45,7 +45,8 @@ impl Image {
     pub fn read(path: &Path) -> Result<Self> {
         let data =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file = ElfFile32::<Endianness>::parse(&*data).context("the image is no ELF file")?;
+        let file =
+            ElfFile32::<Endianness>::parse(&*data).context("the image is not an ELF file")?;
         let section = |name| -> Result<Part> {
             let section = file.section_by_name(name);
             let section = section.with_context(|| format!("the image has no {name}"))?;

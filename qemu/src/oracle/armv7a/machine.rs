@@ -70,10 +70,10 @@ impl Drop for Machine {
 impl Machine {
     /// Starts it, stopped before its first instruction.
     pub(super) fn start(emulator: &Path, file: &Path, image: &Image, word: &str) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a folder for a machine")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for a machine")?;
         let memory = folder.path().join("memory");
         // QEMU has the stub's end as its standard input, so that no socket has to be waited for.
-        let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
+        let (ours, theirs) = UnixStream::pair().context("cannot create a pair of sockets")?;
         let object = format!(
             "memory-backend-file,id=ram,size=256M,share=on,mem-path={}",
             memory.display()
@@ -113,7 +113,9 @@ impl Machine {
         for (register, word) in core.iter_mut().zip(general.as_chunks().0) {
             *register = u32::from_le_bytes(*word);
         }
-        let state = state.first_chunk().context("no state of the processor")?;
+        let state = state
+            .first_chunk()
+            .context("the processor's state register is missing")?;
         let state = u32::from_le_bytes(*state);
         Ok(State {
             core,

@@ -60,7 +60,7 @@ pub(super) fn compare(part: &Part, expected: &Heard, heard: &Heard) -> Judged {
     if !heard.damaged.is_empty() {
         let count = heard.damaged.len();
         let lines = if count == 1 { "line" } else { "lines" };
-        let mut why = format!("{count} {lines} not whole:");
+        let mut why = format!("{count} incomplete {lines}:");
         for line in heard.damaged.iter().take(MAX_SHOWN) {
             why += &format!("\n    {}", linker::symbols::printable(line));
         }

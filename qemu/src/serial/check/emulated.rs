@@ -45,8 +45,14 @@ impl Machine {
             .stderr(stderr)
             .spawn();
         let mut process = process.context("cannot start this program again")?;
-        let to = process.stdin.take().context("it has no input")?;
-        let from = process.stdout.take().context("it has no output")?;
+        let to = process
+            .stdin
+            .take()
+            .context("its standard input is missing")?;
+        let from = process
+            .stdout
+            .take()
+            .context("its standard output is missing")?;
         let (sender, events) = mpsc::channel();
         std::thread::spawn(move || {
             let why = port::read(from, |bytes| sender.send(Event::Written(bytes)).is_ok());
@@ -74,7 +80,7 @@ impl Machine {
                 .and_then(|()| self.words.read_to_string(&mut words))
                 .context("cannot read a temporary file")?;
             let words = words.trim();
-            bail!("QEMU did not come to the end of {}: {words}", part.name);
+            bail!("QEMU did not reach the end of {}: {words}", part.name);
         }
         Ok(String::from_utf8_lossy(&self.wire.came).replace('\r', ""))
     }

@@ -35,7 +35,7 @@ pub(super) fn advice(board: Model) -> &'static str {
 }
 
 /// What to check if nothing readable came.
-const UNREADABLE: &str = "if the text is unreadable, the rate is not the board's: see `init_uart_clock` in config.txt, and the clock \
+const UNREADABLE: &str = "if the text is unreadable, the board uses another rate: see `init_uart_clock` in config.txt, and the clock \
                           in kernel/src/board";
 
 /// Expectations of one board.
@@ -70,7 +70,7 @@ impl Judge<'_> {
             .filter(|_| again.ends_with(&first));
         let Some(found) = found else {
             let why = format!(
-                "1 line not whole:\n    {}",
+                "1 incomplete line:\n    {}",
                 linker::symbols::printable(&first)
             );
             return Ok(Judged::new(Verdict::Damaged, why));
@@ -112,11 +112,11 @@ impl Judge<'_> {
         match ended {
             Ended::Interrupted => Judged::new(Verdict::NotTried, "ended by Ctrl-C"),
             Ended::Gone(why) if is_silent => {
-                let why = format!("the line is gone ({why}); {}", advice(self.board));
+                let why = format!("the line was disconnected ({why}); {}", advice(self.board));
                 Judged::new(Verdict::NothingCame, why)
             }
             Ended::Gone(why) => {
-                let why = format!("the line is gone ({why}) after {lines} lines");
+                let why = format!("the line was disconnected ({why}) after {lines} lines");
                 Judged::new(Verdict::Damaged, why)
             }
             Ended::Whole | Ended::Entered | Ended::Alone if is_silent => {
@@ -124,7 +124,7 @@ impl Judge<'_> {
             }
             Ended::Whole | Ended::Entered | Ended::Alone if !text.contains(TYPED_PROMPT) => {
                 let why = format!(
-                    "{} bytes came, and none of their lines is whole: {UNREADABLE}",
+                    "received {} bytes without a complete line: {UNREADABLE}",
                     came.len()
                 );
                 Judged::new(Verdict::Damaged, why)

@@ -46,23 +46,23 @@ use wire::{Ended, Event, Wire};
 /// Arguments of a check.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Check {
-    /// Check a board at PORT: go through seven steps, compare each list of callers with QEMU's, and pack one file to send
+    /// Check a board at PORT in seven steps, compare each backtrace with QEMU's, and write the results to one file
     ///
-    /// 1 the first line: entry, page tables, rate of the serial line; 2 a panic; 3 the monitor: keys, and the reset; 4 a stack overflow: guard
-    /// pages, caches; 5 `cpus`, `hang` and `tasks`: the other CPUs, timers, FIQs; 6 a panic on the screen, too; 7 a panic over the mini UART,
-    /// without `overlays/disable-bt.dtbo`. A Raspberry Pi 5 has the first four.
+    /// 1 the first line: entry, page tables, speed of the serial line; 2 a panic; 3 the monitor: keys, and a reset; 4 a stack
+    /// overflow: guard pages, caches; 5 `cpus`, `hang` and `tasks`: the other CPUs, timers, FIQs; 6 a panic on the screen, too; 7 a
+    /// panic over the mini UART, without `overlays/disable-bt.dtbo`. A Raspberry Pi 5 has the first four.
     ///
-    /// The first list of a report is compared line by line. Of lists of other CPUs and tasks only what each is about and its last words
-    /// are compared, because their frames differ from boot to boot. Verdicts: `equal`; `different`, with every line whole; `damaged`, if
+    /// The first backtrace of a report is compared line by line. For other CPUs and tasks, only their first and last lines are
+    /// compared, because their frames differ from boot to boot. Verdicts: `equal`; `different`, with every line intact; `damaged`, if
     /// the line lost or changed bytes; `nothing came`; `not tried`. Exit status: 0 if all steps are equal.
     #[arg(long, conflicts_with_all = ["image", "log", "dump"])]
     pub check: bool,
 
-    /// With --check: the board
+    /// With --check: model of the board
     #[arg(long, value_enum, requires = "check", default_value = "raspi4")]
     pub board: Model,
 
-    /// With --check: the file to write
+    /// With --check: file for the results
     #[arg(
         long,
         value_name = "FILE",
@@ -71,7 +71,7 @@ pub struct Check {
     )]
     pub output: PathBuf,
 
-    /// With --check: begin at this step, and keep the steps before it from the file of an earlier check
+    /// With --check: start at this step, and keep earlier steps from the file of an earlier check
     #[arg(long, value_name = "STEP", requires = "check", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(LAST)))]
     pub from: u8,
 }
@@ -117,7 +117,7 @@ pub(super) fn check(arguments: &Check, path: &Path, baud: u32) -> Result<Status,
         .filter(|earlier| (&earlier.board, &earlier.build) == (&packed.board, &packed.build));
 
     let mut line = Wire::new(
-        Box::new(opened.try_clone().context("cannot share the line")?),
+        Box::new(opened.try_clone().context("cannot share the serial line")?),
         events(opened)?,
         Some(advice(board).to_owned()),
     );
@@ -164,7 +164,7 @@ pub(super) fn check(arguments: &Check, path: &Path, baud: u32) -> Result<Status,
         .parts
         .iter()
         .for_each(|kept| println!("{}", kept.line()));
-    println!("\n{} has all of it", file.display());
+    println!("\nfull results: {}", file.display());
     let is_equal = |kept: &Kept| kept.verdict() == Verdict::Equal;
     Ok(match over {
         Some((_, Status::Interrupted)) => Status::Interrupted,
@@ -208,7 +208,7 @@ fn try_part(
         if let Err(ended) = line.entered() {
             return silent(judge, &ended, line);
         }
-        println!("waiting for the board; Enter ends a step that does not come to its end");
+        println!("waiting for the board; Enter ends a step that does not finish");
         line.begin_anew();
         line.ask_again();
         match judge.greeting(line) {
@@ -235,7 +235,7 @@ fn try_part(
             (Judged::new(Verdict::Different, why), None)
         }
         Err(ended) => {
-            let why = "the user did not look at the screen";
+            let why = "the user did not check the screen";
             ending(Judged::new(Verdict::NotTried, why), &ended)
         }
     })
@@ -269,14 +269,14 @@ fn show(act: Act, judge: &Judge<'_>) {
                 judge.card
             );
             println!(
-                "  to a card that has the firmware's own files, with the device tree of the model and overlays/disable-bt.dtbo:"
+                "  to a card with the firmware's own files, the model's device tree and overlays/disable-bt.dtbo:"
             );
             println!("  https://github.com/raspberrypi/firmware, boot/");
-            println!("- Put the card in, press Enter here, and switch the power on.");
+            println!("- Insert the card, press Enter here, and switch the power on.");
         }
         (Act::WithoutOverlay, _) => {
             println!(
-                "- Switch the power off. Remove overlays/disable-bt.dtbo from the card, and put the card in again."
+                "- Switch the power off. Remove overlays/disable-bt.dtbo from the card, and insert the card again."
             );
             println!("- Press Enter here, and switch the power on.");
         }
@@ -286,7 +286,7 @@ fn show(act: Act, judge: &Judge<'_>) {
 /// The events of the line, of standard input, and of Ctrl-C.
 fn events(port: std::fs::File) -> Result<mpsc::Receiver<Event>> {
     let (sender, events) = mpsc::channel();
-    let mut signals = Signals::new([SIGINT]).context("cannot listen to Ctrl-C")?;
+    let mut signals = Signals::new([SIGINT]).context("cannot handle Ctrl-C")?;
     let (typed, interrupted) = (sender.clone(), sender.clone());
     std::thread::spawn(move || {
         let mut signals = signals.forever();

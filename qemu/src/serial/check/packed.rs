@@ -88,7 +88,8 @@ impl Packed {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        serde_json::from_slice(&text).with_context(|| format!("{shown} is not the file of a check"))
+        serde_json::from_slice(&text)
+            .with_context(|| format!("{shown} is not a result of serial --check"))
     }
 
     /// Writes the file whole, or leaves the one before.

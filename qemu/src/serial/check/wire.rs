@@ -115,7 +115,7 @@ impl Wire {
                         self.ask_again();
                     }
                     if let Some(advice) = self.advice.as_ref().filter(|_| !is_advised) {
-                        println!("nothing came for {} s: {advice}", QUIET.as_secs());
+                        println!("nothing was received for {} s: {advice}", QUIET.as_secs());
                         is_advised = true;
                     }
                 }
