@@ -223,7 +223,7 @@ mod tests {
         assert!(whole.words.contains("1 frames"), "{}", whole.words);
         let spoilt = [
             ("panicked at ", "paniced at ", "no line"),
-            ("end of", "end with", "no end line"),
+            ("end of", "end with", "no last line"),
             ("complete,", "incomplete: no row,", "not complete"),
         ];
         for (from, to, words) in spoilt {

@@ -168,7 +168,9 @@ fn four_cpus(kernel: Kernel<Processor>) {
     };
     let words = ["autopsy".as_ref(), dump.as_os_str(), "--image".as_ref()];
     let with = |image: &Path| run(words.into_iter().chain([image.as_os_str()]));
-    with(&other).expect(2).expect_words("does not fit the dump");
+    with(&other)
+        .expect(2)
+        .expect_words("is not the image of the dump");
     let same = with(&image(kernel)).expect(0).text();
     assert!(same.contains(last), "{same}");
 }

@@ -158,7 +158,7 @@ fn an_image_without_a_header_is_not_made_flat() {
         .into_iter()
         .chain([image.into_os_string()]))
     .expect(1)
-    .expect_words("does not begin with an arm64 image header");
+    .expect_words("does not start with an arm64 image header");
 }
 
 /// Whatever ends the runner: there is nothing to leave behind while the machine runs.

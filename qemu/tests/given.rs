@@ -100,7 +100,7 @@ fn what_cannot_be_used_is_named() {
         .expect_words("file:log, which cannot be read here; pass `-serial stdio`");
     boot(&image, &["--success-status", "101"], "qemu-system-x86_64")
         .expect(2)
-        .expect_words("101 cannot be both");
+        .expect_words("101 cannot mean both");
     boot(&image, &[], "./no-such-script")
         .expect(1)
         .expect_words("cannot start ./no-such-script");

@@ -370,7 +370,7 @@ fn no_sample_is_complete_if_the_code_is_not_that_of_the_image() {
 #[gate]
 fn what_makes_no_sense_is_refused() {
     for (words, says) in [
-        (&["--profile", "a.png", "ok"][..], "a profile is a .svg"),
+        (&["--profile", "a.png", "ok"][..], "unknown kind of profile"),
         (
             &["--profile", "a.svg", "ok", "panic"],
             "--profile needs exactly one scenario",

@@ -244,8 +244,8 @@ mod tests {
                 "rip 0x1\nrsp 0x2\n".to_owned(),
                 "the registers of cpu 0: no rbp",
             ),
-            (String::new(), "the registers of cpu 0: no rip"),
-            (one(1).replace("0x1", "1"), "no rip"),
+            (String::new(), "the registers of cpu 0: rip is missing"),
+            (one(1).replace("0x1", "1"), "rip is missing"),
         ] {
             let error = states(&text, Processor::X86_64).expect_err(&text);
             assert!(format!("{error:#}").contains(says), "{error:#}");

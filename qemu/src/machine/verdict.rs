@@ -274,7 +274,7 @@ mod tests {
                         ..ran(ending)
                     };
                     let words = failed(usual(processor, &ended(code, evidence)));
-                    assert!(words.contains("another program"), "{words}");
+                    assert!(words.contains("is not from QEMU"), "{words}");
                 }
             }
         }

@@ -124,7 +124,7 @@ mod tests {
         for other in ["E22", "", "OK"] {
             let error = ran(Some(other)).expect_err("neither").to_string();
             assert!(
-                error.ends_with(&format!("it answers \"{other}\"")),
+                error.ends_with(&format!("it answered \"{other}\"")),
                 "{error}"
             );
         }

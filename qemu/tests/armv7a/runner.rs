@@ -37,7 +37,7 @@ fn results_are_kept_as_of_others() {
         (&"armv7a".into(), &"virt32".into())
     );
     let words = undefined["words"].as_str().expect("text");
-    assert!(words.contains("named its callers"), "{words}");
+    assert!(words.contains("with a complete backtrace"), "{words}");
     let logs = lines
         .iter()
         .map(|line| line["log"].as_str().expect("a path"));

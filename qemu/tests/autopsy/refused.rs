@@ -96,5 +96,5 @@ fn what_is_no_whole_dump_is_refused() {
     });
     expect_same(report, dump);
     fs::remove_dir_all(dump).expect("it can be removed");
-    refused("is no dump");
+    refused("is not a dump");
 }

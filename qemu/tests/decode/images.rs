@@ -114,7 +114,7 @@ fn a_report_of_a_moved_image_is_decoded() {
     assert_eq!(offsets_of(&named), offsets_of(&linked));
     assert_eq!(offsets_of(&nameless), offsets_of(&linked));
     let lost = decode(&bare(&moved), &image, &[]).expect(0);
-    lost.expect_words("--moved-by says how far");
+    lost.expect_words("pass the distance with --moved-by");
     // What a report tells is of that boot, and of that build.
     let next = format!("{moved}{}", bare(&log));
     let next = decode(&next, &image, &[]).expect(0).text();

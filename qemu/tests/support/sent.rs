@@ -236,7 +236,8 @@ pub fn what_is_missing_is_said(image: &Path) {
     fs::write(&nameless, text.replacen("dump begin", "dump begi", 1))
         .expect("a file can be written");
     let ran = autopsy(&nameless, image, &[]).expect(1);
-    let ran = ran.expect_words("the first line of a dump is damaged or missing");
+    let ran =
+        ran.expect_words("the first line of a dump, with the build id, is damaged or missing");
     assert_eq!(ran.text(), "");
     let cut = log.with_extension("cut");
     let begin = text.find("dump end ").expect("it ends");
