@@ -1,5 +1,5 @@
-//! Every way in which a boot can end, and what the runner says of it: success is only what the kernel itself has done. The table is
-//! `qemu/VERDICTS.md`; `VERDICTS=write cargo test --test gate verdicts::` stores what the runner says now.
+//! Every way in which a boot can end, and the runner's message: a boot succeeds only if the kernel itself reports success. The table is
+//! `qemu/VERDICTS.md`; `VERDICTS=write cargo test --test gate verdicts::` stores the messages of this build.
 
 mod ways;
 
@@ -23,10 +23,11 @@ use ways::{WAYS, Way};
 /// The start of the table.
 const HEAD: &str = "# How a boot can end, and its verdict
 
-A boot succeeds only by an act of the kernel that QEMU itself reports. Each line is what `unwind-qemu --image IMAGE -- COMMAND` says; the test
-`verdicts::` makes each boot and compares.
+This table lists how `unwind-qemu --image IMAGE -- COMMAND` judges the end of a boot. It is for authors of boot scripts and CI jobs whose boot
+does not get the expected status. A boot succeeds only if the kernel reports success and QEMU confirms it. The test `verdicts::` repeats
+each boot and compares.
 
-| architecture | the boot | exit status | what the runner says |
+| architecture | the boot | exit status | message of the runner |
 |---|---|---:|---|
 ";
 
