@@ -54,8 +54,8 @@ fn asked_when_up(image: &Path) -> (Session, String) {
         let arguments = ["--ask", first, "--ask", second, "--ask", third];
         let mut session = Session::start(image, "monitor", &arguments);
         session.wait_for("\n> ");
-        if !session.has_words(&format!("as {second} s had passed (--ask)")) {
-            return (session, format!("as {third} s had passed (--ask)"));
+        if !session.has_words(&format!("because {second} s had passed (--ask)")) {
+            return (session, format!("because {third} s had passed (--ask)"));
         }
         session.press("\x1d");
         session.end();

@@ -28,7 +28,7 @@ const NAME: &str = "corner-shop";
 /// What the guide writes for the path of a checkout.
 const CHECKOUT: &str = "SFRAME";
 
-/// Write a kernel that prints a backtrace to a new folder; `cargo run` there builds, links and boots it
+/// Write a kernel that prints a backtrace to a new folder, where cargo builds, links and boots it
 ///
 /// The kernel is the guide's, with the guide's changes. It reads from a wrong address, so that its first boot reports a fault.
 #[derive(Clone, Debug, clap::Args)]

@@ -222,7 +222,7 @@ pub fn what_cannot_be_run_is_named(kernel: Kernel) {
         ("bt task 900", "task 900 does not exist or runs on a CPU"),
         ("lookup", "expected an address"),
         ("x wxyz", "`wxyz` is neither a hexadecimal address nor "),
-        ("x 0 0", "a count from 1 to 4096 is expected"),
+        ("x 0 0", "expected a count from 1 to 4096"),
         ("disassemble 8", "no memory is mapped at 0x0000000000000008"),
         ("tasks 1", "unknown argument `1`"),
     ] {

@@ -16,7 +16,7 @@ fn a_dump_that_cannot_be_written_changes_nothing() {
     // A folder in which nobody can make another one.
     let words = ["--guest-timeout", "1", "--image", image, "--dump", "/proc"];
     let ran = run(words).expect(124);
-    let ran = ran.expect_words("error: no dump: cannot write ");
+    let ran = ran.expect_words("error: no dump was written: cannot write ");
     assert!(ran.words.contains(ASKED), "{}", ran.words);
 }
 

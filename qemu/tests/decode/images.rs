@@ -22,7 +22,7 @@ fn a_report_of_another_image_is_left_alone() {
     assert_ne!(ran.text(), log);
 }
 
-/// Without a build id, the names that the device has printed tell that the report is of another image. They are never replaced.
+/// Without a build id, the names that the device has printed tell that the report is from another image. They are never replaced.
 #[test]
 fn names_of_the_device_outrank_those_of_an_image() {
     let [one, other] = ["x86_64_release", "x86_64_debug"].map(|name| image(kernel(name)));
@@ -32,7 +32,7 @@ fn names_of_the_device_outrank_those_of_an_image() {
     let log = format!("{before},{after}");
     let ran = decode(&log, &other, &[]).expect(1);
     assert_eq!(ran.text(), log);
-    ran.expect_words("the report is of another image");
+    ran.expect_words("the report is from another image");
     // By the right image it is decoded, and the next report has nothing to do with the last.
     let decoded = decode(&log, &one, &[]).expect(0).text();
     assert_ne!(decoded, log);

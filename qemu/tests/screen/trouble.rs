@@ -156,5 +156,5 @@ fn the_runner_takes_a_picture() {
     );
 
     let ran = run(["--screenshot", named, "ok"]).expect(1);
-    assert!(ran.words.contains("no picture "), "{}", ran.words);
+    assert!(ran.words.contains("no screenshot "), "{}", ran.words);
 }
