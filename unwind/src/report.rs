@@ -23,7 +23,8 @@
 //! trap    = "   ----- " words " -----", before the frame that was interrupted
 //! lines   = what a kernel adds after that: lines that begin with two spaces and no digit
 //! left    = "   ----- " count " frames left out -----", where they would be
-//! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
+//! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames" [ newline hint ]
+//! hint    = "hint: " words: what to change if the list should not end here
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason | "user code reached at " address
 //!           [ ", complete for the kernel" ]: without a doubt, every frame of the kernel is listed. The last frame is that of the
 //!           user code

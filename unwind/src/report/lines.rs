@@ -7,6 +7,10 @@ use crate::text::{self, texts};
 use crate::verdict::{Doubt, End, How};
 use crate::walk::Frame;
 
+/// The line after the last one, if the walk ended at a return address that no call has pushed.
+const START_HINT: &str =
+    "hint: if a stack starts in the last function, link with --sframe-outermost=NAME\n";
+
 /// Writes a frame's line, and the lines of the functions that it is inlined into, without the last newline.
 ///
 /// # Errors
@@ -64,7 +68,7 @@ pub(super) fn write_names(
     Ok(())
 }
 
-/// Writes the line that ends a report, with its newline.
+/// Writes the line that ends a report, with its newline; after some ends, a line with a hint follows.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -93,7 +97,14 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
     } else if let End::User(_) = end {
         out.write_str(", complete for the kernel")?;
     }
-    text::fill(out, ", # frames\n", &[count.into()])
+    text::fill(out, ", # frames\n", &[count.into()])?;
+    // A function that was started without a call, such as a task's, looks the same as an overwritten return address. If a guess
+    // led there, the address is probably no return address at all.
+    let is_guess = doubt.is_some_and(|doubt| !matches!(doubt.how, How::SFrame));
+    match end {
+        End::NoCall(_) | End::BadReturnAddress(_) if !is_guess => out.write_str(START_HINT),
+        _ => Ok(()),
+    }
 }
 
 /// Writes the line for frames that the list leaves out, with its newline.
