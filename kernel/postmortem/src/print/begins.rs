@@ -1,4 +1,4 @@
-//! Where stacks begin that nobody declares and that a boot loader has set up: noted while the kernel is still well.
+//! Start addresses of stacks that a boot loader set up and the kernel does not declare, recorded while the kernel still works.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,10 +19,22 @@ const FRAMES: u32 = 64;
 /// The stack pointers of outermost functions on stacks that were noted.
 static BEGINS: [AtomicU64; COUNT] = [const { AtomicU64::new(NONE) }; COUNT];
 
-/// Notes where the current stack begins, so that lists of it can be complete: the callers from here to the outermost function are followed once, as
-/// in a report, and the stack pointer of that function is kept. A kernel calls it on the stack that a boot loader has set up, once for each processor.
-/// [`start`](super::start) calls it, too. It is not needed where a constant in the kernel's own code is the stack's
-/// begin, nor with [`stacks_by`](super::stacks_by). Without tables, or if a row on the way is not proven, nothing is noted.
+/// Records where the current stack begins (its highest address), so that a list of callers on this stack can be complete.
+///
+/// The function follows the callers from here to the outermost function once, as a report does, and keeps the stack pointer of that
+/// function. Call it on each stack that a boot loader has set up, once for each CPU; up to 64 stacks are kept. [`start`](super::start)
+/// calls it.
+///
+/// The call is not needed if a constant in the kernel's own code is the start of the stack, or with [`stacks_by`](super::stacks_by).
+/// Without unwind tables, or if a row on the path is not proven, nothing is recorded.
+///
+/// ```no_run
+/// // The entry point of another CPU, on the stack that the boot loader gave it.
+/// extern "C" fn ap_main() -> ! {
+///     postmortem::note_stack();
+///     loop {}
+/// }
+/// ```
 pub fn note_stack() {
     let registers = crate::arch::capture();
     if let Some(sp) = outermost(&registers) {

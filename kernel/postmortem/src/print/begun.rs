@@ -1,4 +1,5 @@
-//! Reports that have begun and not ended. One is written; what fails meanwhile adds one line, and what fails in that none.
+//! Reports that have begun and not ended. The first is written. A failure during the report adds one line; a failure during that line adds
+//! nothing.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
-//! CPUs that halt for ever, so that one of them can tell where the others were. This is only the protocol, whose orders of loads and
-//! stores `loom` checks in `tests/halted.rs`.
+//! CPUs that halt forever and leave a note about where they were, for the CPU that writes the report. This file is only the protocol, whose
+//! orders of loads and stores `loom` checks in `tests/halted.rs`.
 //!
-//! Each that halts adds a note, which lies on its own stack, to a list. Nobody takes one off, and nobody goes on: so there is
-//! no room to run out of, no number that is used again, and a note that was found stays.
+//! Each CPU that halts adds a note to a list; the note is on the CPU's own stack. Notes are never removed, and the CPUs never continue.
+//! Therefore the list cannot overflow, no number is used twice, and a note that was found remains valid.
 
 use core::ptr;
 
@@ -11,18 +11,18 @@ use crate::atomics::{AtomicPtr, AtomicUsize, Ordering};
 /// The state of all CPUs.
 #[derive(Debug)]
 pub struct Halted<T> {
-    /// The number of the CPU that has asked the others to halt, plus one; or 0.
+    /// The number of the CPU that requested the others to halt, plus one; 0 if there is no such request.
     pub by: AtomicUsize,
-    /// The last note that was added; or null.
+    /// The note that was added last; null if there is none.
     pub last: AtomicPtr<Note<T>>,
 }
 
-/// What one CPU leaves for others to read.
+/// The note of one CPU, for other CPUs to read.
 #[derive(Debug)]
 pub struct Note<T> {
-    /// Its number.
+    /// The CPU's hardware number.
     pub cpu: u32,
-    /// Where it was.
+    /// The place where the CPU was.
     pub of: T,
     before: *const Self,
 }
@@ -39,31 +39,31 @@ const fn number(cpu: u32) -> usize {
 }
 
 impl<T> Halted<T> {
-    /// Asks all other CPUs to halt. Returns whether this is the first time that any CPU does.
+    /// Requests all other CPUs to halt. Returns whether this is the first request of any CPU.
     pub fn ask(&self, cpu: u32) -> bool {
-        // Release: what this CPU has written before can be read by those that have seen that they are asked.
+        // Release: a CPU that reads this request can also read what this CPU wrote before it.
         let asked =
             (self.by).compare_exchange(0, number(cpu), Ordering::Release, Ordering::Relaxed);
         asked.is_ok()
     }
 
-    /// Whether another CPU has asked this one.
+    /// Returns whether another CPU requested this CPU to halt.
     pub fn is_asked(&self, cpu: u32) -> bool {
         let by = self.by.load(Ordering::Acquire);
         by != 0 && by != number(cpu)
     }
 
-    /// Adds a note.
+    /// Adds a note to the list.
     ///
     /// # Safety
-    /// Nobody else uses the note, and from now on nobody changes it or takes its place.
+    /// The caller must guarantee that the note is used by this CPU only, and from now on is neither changed nor moved.
     pub unsafe fn add(&self, note: *mut Note<T>) {
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
             // SAFETY: it is in no list yet, so only this CPU uses it.
             unsafe { (*note).before = last };
-            // Release: all of the note is written before anybody finds it. Whoever finds a later one has come to that by
-            // exchanges such as this, which do not break the order.
+            // Release: the note is complete before another CPU can find it. A later note is reached through exchanges like this one, which
+            // keep the order.
             match (self.last).compare_exchange(last, note, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => last = now,
@@ -71,10 +71,10 @@ impl<T> Halted<T> {
         }
     }
 
-    /// The notes that were added, the last one first.
+    /// Returns the notes, the newest first.
     ///
     /// # Safety
-    /// All notes can be read where they were added.
+    /// The caller must guarantee that each note can be read at the address where it was added.
     pub unsafe fn notes(&self) -> impl Iterator<Item = &Note<T>> {
         // Acquire: see `add`.
         let last = self.last.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! What a report may read in a kernel that declares nothing: what the kernel has told, and what the page tables tell.
+//! The memory that a report may read in a kernel that declares nothing: stacks that the kernel names, and memory that the page tables map.
 
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
@@ -12,7 +12,7 @@ use crate::arch::Mapped;
 use crate::arch::Registers;
 use crate::probe;
 
-/// On the host nothing is known of page tables.
+/// The host's page tables are not read.
 #[cfg(not(target_os = "none"))]
 enum Mapped {}
 
@@ -27,65 +27,104 @@ impl Mapped {
     }
 }
 
-/// Tells the stack with a stack pointer.
+/// Returns the stack that contains a stack pointer.
 type StackOf = fn(u64) -> Option<Range>;
 
-/// No memory is mapped from here on.
+/// The value of `PHYSICAL_MEMORY` before [`physical_memory_at`] is called.
 const NOT_TOLD: u64 = u64::MAX;
 
 static PHYSICAL_MEMORY: AtomicU64 = AtomicU64::new(NOT_TOLD);
 /// A [`StackOf`], or null.
 static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// Tells [`print`](super::print) that physical memory is mapped from this address on: 0 in a kernel that maps memory to its own
-/// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On Arm it is not needed: the MMU is asked.
+/// Sets the address at which physical memory is mapped, so that reports on x86-64 can read the page tables. The address is 0 in a kernel
+/// that maps memory to its own addresses.
 ///
-/// A report looks there for the page tables that CR3 names, and uses them only if they map that address to themselves; otherwise it
-/// says that it is wrong, and reads only stacks that the kernel tells. Where nothing is mapped, the look is a page fault.
+/// Without this call, reports on x86-64 read only the stacks that [`stacks_by`] names. On Arm the call is not needed, because reports query
+/// the MMU.
+///
+/// A report reads the page tables that CR3 names at this address. It uses them only if they map the address of the first table to that
+/// table; otherwise the report contains a line about the wrong address, and reads only the stacks that `stacks_by` names. If nothing is
+/// mapped there, the read is a page fault.
+///
+/// ```no_run
+/// // At boot, as early as possible; the boot loader maps all physical memory there.
+/// let offset = 0xffff_8000_0000_0000;
+/// // SAFETY: the boot loader maps physical memory, and so the page tables, at `offset`.
+/// unsafe { postmortem::physical_memory_at(offset) };
+/// ```
 ///
 /// # Safety
-/// From now on, the page tables that the kernel uses can be read there, and what they map as memory that may be cached is memory, where
-/// the processor's MTRRs, if they are in use, do not say otherwise.
+/// The caller must guarantee for as long as the kernel runs that the page tables in use can be read at this address plus their physical
+/// address. Mappings of a cacheable type must be memory, except where the processor's MTRRs, if they are in use, state another type.
 pub unsafe fn physical_memory_at(address: u64) {
     PHYSICAL_MEMORY.store(address, Ordering::Release);
 }
 
-/// Does the same as [`physical_memory_at`], and notes where the current stack begins, as [`note_stack`] does: for a kernel whose boot loader has set
-/// up the stack. It looks for the page tables at once.
+/// Sets the address of physical memory like [`physical_memory_at`], and records where the current stack begins like [`note_stack`].
+///
+/// This is the one call at boot for a kernel whose boot loader set up the stack. It reads the page tables immediately.
+///
+/// ```no_run
+/// # struct BootInfo { physical_memory_offset: u64 }
+/// fn kernel_main(boot_info: &'static BootInfo) -> ! {
+///     // SAFETY: the boot loader maps all physical memory at this address.
+///     unsafe { postmortem::start(boot_info.physical_memory_offset) };
+///     // The rest of the kernel.
+///     loop {}
+/// }
+/// ```
 ///
 /// # Safety
-/// That of [`physical_memory_at`].
+/// The caller must guarantee the conditions of [`physical_memory_at`].
 pub unsafe fn start(address: u64) {
     // SAFETY: the caller guarantees the same.
     unsafe { physical_memory_at(address) };
     note_stack();
 }
 
-/// Tells [`print`](super::print) this kernel's stacks: `stack_of` returns the one with a stack pointer, with its guard page below if
-/// it has one and the page tables can be asked. It is called when anything may be broken, so it takes no lock, and must not fail. A
-/// trace that ends where such a stack begins is complete, if the calls can be read: the code between `__text_start` and
-/// `__text_end` of the linker script; without those symbols, what lies between functions with rows, in up to four places, as far as
-/// the page tables say that it is mapped.
+/// Registers `stack_of`, which returns the stack that contains a stack pointer, for [`print`](super::print) and its variants.
+///
+/// The range includes the guard page below the stack if there is one and reports can read the page tables. `stack_of` returns `None` for an
+/// unknown stack. It runs while any part of the kernel may be broken, so it must not take a lock and must not fail.
+///
+/// A list of callers that ends where such a stack begins is complete if the code can be read, because a report checks the call
+/// instructions. That is the code between `__text_start` and `__text_end` of the linker script. Without these symbols it is the code
+/// between functions with rows, in up to four pieces, as far as the page tables map it.
+///
+/// ```no_run
+/// use postmortem::Range;
+///
+/// const STACK: Range = Range::new(0x20_0000, 0x21_0000);
+///
+/// fn stack_of(sp: u64) -> Option<Range> {
+///     STACK.holds_stack_pointer(sp).then_some(STACK)
+/// }
+///
+/// // SAFETY: the whole stack is mapped memory.
+/// unsafe { postmortem::stacks_by(stack_of) };
+/// ```
 ///
 /// # Safety
-/// The stacks are memory or not mapped, but no devices; and all of each is mapped, if the page tables cannot be asked.
+/// The caller must guarantee that each stack is memory or not mapped, never a device. If reports cannot read the page tables, all of each
+/// stack must be mapped.
 pub unsafe fn stacks_by(stack_of: fn(u64) -> Option<Range>) {
     STACK_OF.store(stack_of as *mut (), Ordering::Release);
 }
 
-/// What is known of stacks.
+/// The stacks that a report knows.
 pub(super) struct Stacks {
     stack_of: Option<StackOf>,
-    /// The stack that the report runs on, if that is its own: no trace leads there.
+    /// The stack that the report itself runs on, if it has one of its own. A trace never reads it.
     own: Option<Range>,
-    /// Where physical memory is mapped, if the kernel says so.
+    /// The address at which physical memory is mapped, if the kernel has set it.
     physical: Option<u64>,
-    /// Looks addresses up; or why that cannot be done.
+    /// The page tables, or the reason why they cannot be used.
     tables: Result<Mapped, &'static str>,
 }
 
 impl Stacks {
-    /// What the kernel has told so far, and what this CPU says.
+    /// Collects what the kernel has set so far, and the state of this CPU's page tables.
     pub(super) fn told(own: Option<Range>) -> Self {
         let stack_of = STACK_OF.load(Ordering::Acquire);
         let physical = PHYSICAL_MEMORY.load(Ordering::Acquire);
@@ -99,7 +138,7 @@ impl Stacks {
         }
     }
 
-    /// Writes what is missing, if nothing can be read, or what is told is wrong.
+    /// Writes a line if nothing can be read, or if the address that the kernel has set is wrong.
     pub(super) fn write_missing(&self, out: &mut dyn Write) -> fmt::Result {
         match (&self.tables, self.stack_of, self.physical) {
             (Err(why), None, _) => {
@@ -113,17 +152,17 @@ impl Stacks {
         }
     }
 
-    /// The stack with this stack pointer, if the kernel tells.
+    /// The stack that contains this stack pointer, if the kernel names it.
     pub(super) fn told_of(&self, sp: u64) -> Option<Range> {
         self.stack_of?(sp)
     }
 
-    /// The same; or an empty range, if only that a stack begins there was noted.
+    /// The stack that contains this stack pointer; an empty range if only its start was recorded.
     pub(super) fn of(&self, sp: u64) -> Option<Range> {
         self.told_of(sp).or_else(|| noted(sp))
     }
 
-    /// Whether nobody knows what is mapped.
+    /// Whether the page tables cannot be used.
     pub(super) const fn cannot_tell(&self) -> bool {
         self.tables.is_err()
     }
@@ -141,7 +180,7 @@ impl Stacks {
         tables.is_ok_and(|tables| tables.is_memory(address))
     }
 
-    /// The word at an aligned address, if there is memory. Not inlined: the smallest report has no room for it twice.
+    /// The word at an aligned address, if memory is mapped there. Not inlined, because the smallest report must contain it only once.
     #[inline(never)]
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let is_there = match self.tables {
@@ -152,7 +191,7 @@ impl Stacks {
             && self
                 .own
                 .is_none_or(|own| !own.holds(address, Registers::WORD));
-        // SAFETY: aligned, as every word of a walk. It is memory by the page tables; or the kernel has said so.
+        // SAFETY: every word of a walk is aligned. It is memory according to the page tables, or the kernel guarantees it.
         is_there.then(|| unsafe { probe::read(address) })?
     }
 }

@@ -1,8 +1,8 @@
-//! A whole report by one call, in a kernel that declares nothing: no [`Platform`](crate::Platform), no stacks, no trap code.
+//! A report from one function call, in a kernel that declares nothing: no [`Platform`](crate::Platform), no stacks, no trap code.
 //!
-//! What may be read is found out at each word: a walk goes up from the stack pointer, and the page tables tell whether there is
-//! memory. Where its stack begins, a constant in the boot code shows, or [`note_stack`] has noted, or the kernel tells: [`stacks_by`]. Otherwise a
-//! walk ends in the outermost function without knowing that its stack begins there, and says that.
+//! A walk starts at the stack pointer and continues upwards. Before each read, the page tables show whether memory is mapped there. The
+//! start of the stack is a constant in the boot code, or is known from [`note_stack`] or [`stacks_by`]. Otherwise the walk ends in the
+//! outermost function, and the report states that the start of the stack is unknown.
 
 mod begins;
 mod begun;
@@ -55,18 +55,19 @@ const FRAMES: u32 = 1 << 16;
 /// What has begun, and not ended.
 static BEGUN: Begun = Begun::new();
 
-/// What the report is about that is being written, on the stack of the CPU that writes it; or null.
+/// The subject of the report that is being written, on the stack of the CPU that writes it; or null.
 static WRITTEN: AtomicPtr<Subject> = AtomicPtr::new(null_mut());
 
-/// Writes a report of what led here: `what` happened, the machine and its tables, registers, and all callers, with what
-/// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
-/// for handlers of exceptions that unwind tables describe, such as `extern "x86-interrupt"` functions.
+/// Writes a report to `out`: `what` as the first line, the machine and its tables, registers, and all callers of this function, across
+/// interrupts and exceptions.
 ///
-/// It takes no lock, allocates nothing, does not panic, and reads only what is mapped as memory that may be cached: on Arm the
-/// MMU is asked, on x86-64 the page tables and MTRRs, once [`physical_memory_at`] has told where they are. It needs the tables that
-/// `sframe-link` adds to the image; in an image without, it says that. If `what` or `out` fails and its handler comes here again,
-/// or an interrupt's handler or another CPU fails meanwhile, that adds one line, and what fails besides adds none; so it is for
-/// good, if the report never ends.
+/// Call it in a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, or in an exception handler that unwind tables
+/// describe, such as an `extern "x86-interrupt"` function. The image needs the tables that `sframe-link` adds; without them, a line states
+/// that.
+///
+/// The function takes no lock, allocates nothing and does not panic. It reads mapped memory, and no devices: on Arm it queries the MMU, on
+/// x86-64 the page tables and MTRRs, after [`physical_memory_at`]. A failure in `what`, in `out`, in an interrupt handler or on another CPU
+/// during the report adds one line; a failure during that line adds nothing. If the report never ends, later failures remain one line each.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -81,13 +82,14 @@ static WRITTEN: AtomicPtr<Subject> = AtomicPtr::new(null_mut());
 pub fn print(out: &mut dyn Write, what: &dyn Display) {
     let registers = crate::arch::capture();
     print_from(out, what, registers);
-    // Whoever calls this stays on the stack until the report is written: a jump to the report would be no call.
+    // The calling function stays on the stack until the report is written: a jump to the report would not be a call.
     core::hint::black_box(());
 }
 
-/// The same from the instruction that was interrupted, without the handler's own frames: for a handler that unwind tables describe,
-/// which has an `InterruptStackFrame` at most, and that does not tell all registers. They are known from the handler's rows. Where
-/// nothing was interrupted, the report has all frames.
+/// Writes a report like [`print`] that starts at the interrupted instruction, without the frames of the handler itself.
+///
+/// For a handler that unwind tables describe and that gets only an `InterruptStackFrame`: a walk through the handler finds the other
+/// registers. If nothing was interrupted, the report has all frames.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -102,14 +104,14 @@ pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
     core::hint::black_box(());
 }
 
-/// The same from other registers: those that were interrupted, as the kernel's own trap code has saved them.
+/// Writes a report like [`print`] that starts from `registers`: those of the interrupted code, as the kernel's own trap code saved them.
 ///
 /// ```no_run
 /// # use postmortem::Registers;
-/// # fn handler(out: &mut dyn core::fmt::Write, registers: Registers) {
-/// // On x86-64 `Registers::new(rip, rsp, rbp).with_cs(cs)`, on AArch64 `Registers::new(elr, sp, x29, x30).with_spsr(spsr)`: the
-/// // last tells whether it is user code, where a report ends.
-/// postmortem::print_from(out, &"exception", registers);
+/// # #[cfg(target_arch = "x86_64")]
+/// # fn handler(out: &mut dyn core::fmt::Write, [rip, rsp, rbp, cs]: [u64; 4]) {
+/// // On AArch64: `Registers::new(elr, sp, x29, x30).with_spsr(spsr)`. `cs` or `spsr` shows whether the interrupted code is user code.
+/// postmortem::print_from(out, &"exception", Registers::new(rip, rsp, rbp).with_cs(cs));
 /// # }
 /// ```
 pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
@@ -125,7 +127,7 @@ enum Begin {
     Interrupted,
 }
 
-/// What a report is about. It is of use only as long as that stays where it is, which nobody checks.
+/// The subject of a report: pointers to data on a stack. The code must use them only as long as the data stays there.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     /// What happened; nothing if its CPU was only stopped.
@@ -136,7 +138,7 @@ struct Subject {
 
 impl Subject {
     fn of(what: &dyn Display, registers: &Registers, begin: Begin) -> Self {
-        // SAFETY: the same pointer; that it may outlive what it points to is no harm as long as nobody uses it.
+        // SAFETY: the pointer is the same. It may outlive its target, but then is not used.
         let what =
             unsafe { transmute::<NonNull<dyn Display + '_>, NonNull<dyn Display>>(what.into()) };
         Self {
@@ -224,8 +226,10 @@ impl Display for Whole<'_> {
     }
 }
 
-/// From now on [`print`] and its like write nothing, on any CPU. For a failure that has written its last line, and goes on to a
-/// handler of exceptions which may report, or return to what has failed.
+/// Makes [`print`] and its variants write nothing from now on, on any CPU.
+///
+/// For a failure that has written its last line and then enters an exception handler, which might report again or return to the failed
+/// code.
 pub fn print_no_more() {
     BEGUN.no_more();
 }
@@ -266,7 +270,7 @@ impl Report<'_> {
         writeln!(out, "{machine}")
     }
 
-    /// Writes callers, behind the registers with which they begin; or behind what `head` writes, which gets the first program counter.
+    /// Writes callers, after the registers with which they begin, or after the text of `head`, which gets the first program counter.
     fn write_callers(
         &self,
         out: &mut dyn Write,

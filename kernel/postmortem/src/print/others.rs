@@ -1,6 +1,6 @@
-//! Other CPUs in a report by one call: they halt for ever, and the report has the callers of each.
+//! Other CPUs in a report from one function call: they halt forever, and the report has the callers of each.
 //!
-//! Reports come here by a pointer only, so that a kernel that never calls [`stop_others`] contains nothing of this.
+//! Reports use a pointer to the functions in this file, so that a kernel that never calls [`stop_others`] does not contain them.
 
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
@@ -19,7 +19,7 @@ static HALTED: Halted<Subject> = Halted {
     last: AtomicPtr::new(null_mut()),
 };
 
-/// How many others there are, as the kernel says.
+/// The number of other CPUs, from the kernel.
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The functions for reports, or null.
@@ -32,9 +32,9 @@ static FUNCTIONS: Functions = Functions {
 
 /// What a report does for other CPUs.
 pub(super) struct Functions {
-    /// Never returns if another CPU has asked this one to halt, whose report has this then.
+    /// Never returns if another CPU has requested this CPU to halt. The report of that CPU then has this subject.
     pub(super) halt_if_asked: fn(&Subject),
-    /// Writes of all that have halted.
+    /// Writes the callers of each CPU that has halted.
     pub(super) write: fn(&Report<'_>, &mut dyn Write) -> fmt::Result,
 }
 
@@ -44,13 +44,14 @@ pub(super) fn functions() -> Option<&'static Functions> {
     unsafe { CALLED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Stops all other CPUs for ever, so that the report that follows, by [`print`](super::print) or its like, is the only one, and has the
-/// callers of each of them too. For a failure that ends the kernel: before its report, and not before one from which the kernel goes on.
+/// Stops all other CPUs forever, so that the report that follows is the only one and has the callers of each CPU, too.
 ///
-/// `stop` sends all other CPUs an interrupt that reaches them wherever they are, such as an NMI, whose handler calls
-/// [`stop_if_asked`]; there are `others` of them. This waits until they have, for some seconds at most, and the report says how many have
-/// not. If another CPU has called this before, this returns at once, and `print` never: that CPU's report has the words
-/// and callers of this one's.
+/// Call it before the report of a failure that ends the kernel, never before a report from which the kernel continues. `stop` sends all
+/// `others` other CPUs an interrupt that reaches them in any state, such as an NMI, whose handler calls [`stop_if_asked`].
+///
+/// The function waits until they have stopped, for some seconds at most; the report contains the number of CPUs that have not. If another
+/// CPU has called this function before, it returns immediately, and [`print`](super::print) never returns: the report of that CPU has the
+/// words and callers of this one.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -65,7 +66,7 @@ pub(super) fn functions() -> Option<&'static Functions> {
 /// ```
 ///
 /// # Safety
-/// Stacks lie at the same addresses for all CPUs: what one has there, this one can read.
+/// The caller must guarantee that all CPUs map stacks at the same addresses, so that this CPU can read the stacks of the others.
 pub unsafe fn stop_others(stop: impl FnOnce(), others: usize) {
     let this = cpu::hardware_number();
     CALLED.store((&raw const FUNCTIONS).cast_mut(), Ordering::Release);
@@ -78,22 +79,23 @@ pub unsafe fn stop_others(stop: impl FnOnce(), others: usize) {
     stop();
     wait(others);
     if BEGUN.take(this) {
-        // What that CPU was doing on the stack for reports is to be shown.
+        // The report must show what that CPU was doing on the stack for reports.
         own_stack::give_up();
     }
 }
 
 fn wait(others: usize) {
     let mut polls = 0..POLLS;
-    // SAFETY: `stop_others` was promised that.
+    // SAFETY: the caller of `stop_others` guarantees it.
     while unsafe { HALTED.notes() }.count() < others && polls.next().is_some() {
         spin_loop();
     }
 }
 
-/// Never returns if another CPU has [stopped](stop_others) this one, whose report has the callers of what was interrupted. Otherwise it
-/// does nothing. For the handler of the interrupt that `stop_others` sends; of one that unwind tables describe, such as an `extern
-/// "x86-interrupt"` function.
+/// Halts this CPU forever if another CPU has called [`stop_others`]. Otherwise it does nothing.
+///
+/// Call it in the handler of the interrupt that `stop_others` sends, if unwind tables describe that handler, as they do for an `extern
+/// "x86-interrupt"` function. The report of the other CPU has the callers of the interrupted code.
 ///
 /// ```no_run
 /// // extern "x86-interrupt" fn nmi(frame: InterruptStackFrame) {
@@ -102,11 +104,18 @@ fn wait(others: usize) {
 #[inline(always)]
 pub fn stop_if_asked() {
     stop_at(arch::capture(), Begin::Interrupted);
-    // Whoever calls this stays on the stack: a jump would be no call.
+    // The calling function stays on the stack: a jump would not be a call.
     core::hint::black_box(());
 }
 
-/// The same for a handler that has the registers that were interrupted: see [`print_from`](super::print_from).
+/// Halts this CPU like [`stop_if_asked`], for a handler that has the registers of the interrupted code: see
+/// [`print_from`](super::print_from).
+///
+/// ```no_run
+/// extern "C" fn nmi(frame: &mut postmortem::TrapFrame) {
+///     postmortem::stop_if_asked_from(frame.registers());
+/// }
+/// ```
 pub fn stop_if_asked_from(registers: Registers) {
     stop_at(registers, Begin::Here);
 }
@@ -134,7 +143,7 @@ fn halt_if_asked(subject: &Subject) {
     }
     // So that nothing changes what is to be read; but an NMI may still come, when there is a note already.
     cpu::mask();
-    // SAFETY: `stop_others` was promised that.
+    // SAFETY: the caller of `stop_others` guarantees it.
     if unsafe { HALTED.notes() }.all(|note| note.cpu != this) {
         let mut note = Note::new(this, *subject);
         // SAFETY: it stays, as this never returns.
@@ -143,9 +152,9 @@ fn halt_if_asked(subject: &Subject) {
     }
 }
 
-/// Writes of all that have halted, by their numbers, and how many have not.
+/// Writes the callers of each CPU that has halted, ordered by number, and how many CPUs have not halted.
 fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
-    // SAFETY: `stop_others` was promised that.
+    // SAFETY: the caller of `stop_others` guarantees it.
     let notes = || unsafe { HALTED.notes() };
     let after = |last: Option<u32>| {
         let rest = notes().filter(move |note| Some(note.cpu) > last);

@@ -1,5 +1,5 @@
-//! The smallest report: registers and the words of the stack, of which the host makes the trace. It needs no table, no name, and
-//! no walk in the kernel.
+//! The smallest report: registers and the words of the stack, from which the host makes the trace. It needs no tables, no names, and no
+//! walk in the kernel.
 
 use core::fmt::{self, Display, Write};
 
@@ -10,7 +10,7 @@ use super::{alone, begin_report};
 use crate::arch::{Registers, write_known};
 use crate::probe;
 
-/// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
+/// Bytes of a page. The words of two pages are written: the rest of the page that contains the stack pointer, and the next page.
 const PAGE: u64 = 0x1000;
 const TWO_PAGES: u64 = 2 * PAGE;
 
@@ -19,11 +19,12 @@ const WORD: u64 = Registers::WORD;
 const DIGITS: usize = 2 * WORD as usize;
 const IN_LINE: u64 = 32 / WORD;
 
-/// Writes what [`print`](super::print) is asked to in the smallest way: `what` happened, registers, and the stack's words, 4 to
-/// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
-/// tables or its debug information, neither of which has to be loaded. A trace ends where another stack begins.
+/// Writes the smallest report: `what`, registers, and the words of the stack.
 ///
-/// What it reads, and what happens if it fails, is as there; of other CPUs it has nothing.
+/// The report has 4 to 8 KiB of the stack, which is at most 20 KB of text. `unwind-qemu autopsy LOG --image FILE` makes the trace on the
+/// host, from the image's tables or its debug information; neither has to be loaded. A trace ends where another stack begins.
+///
+/// The function reads memory and handles failures like [`print`](super::print). It has nothing about other CPUs.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -38,11 +39,19 @@ const IN_LINE: u64 = 32 / WORD;
 pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
     let registers = crate::arch::capture();
     print_stack_from(out, what, registers);
-    // As in `print`.
+    // See `print`.
     core::hint::black_box(());
 }
 
-/// The same from other registers: see [`print_from`](super::print_from).
+/// Writes the smallest report like [`print_stack`], from `registers` of interrupted code: see [`print_from`](super::print_from).
+///
+/// ```no_run
+/// # fn serial() -> impl core::fmt::Write { String::new() }
+/// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
+///     postmortem::print_stack_from(&mut serial(), &"exception", frame.registers());
+///     loop {}
+/// }
+/// ```
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
     alone(out, what, |out| {
@@ -65,8 +74,8 @@ fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fm
         write!(out, " {word:0DIGITS$x}")?;
         end = end.wrapping_add(WORD);
     }
-    // So that nothing can be missing unnoticed. By where the function lies that reads, the host tells how far a loader has moved the
-    // image.
+    // The last line makes a missing end visible. The host compares the address of the read function with the image, to find how far a
+    // loader moved it.
     let read = probe::address();
     writeln!(out, "\nend of stack {end:#018x} read {read:#x}")
 }

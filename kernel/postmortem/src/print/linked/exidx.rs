@@ -4,7 +4,7 @@ use unwind::Range;
 
 use crate::image::{Image, Section};
 
-// Weak symbols are zero where nobody defines them: see `sframe.rs`.
+// Weak symbols are zero if the link does not define them: see `sframe.rs`.
 #[cfg(target_os = "none")]
 core::arch::global_asm!(
     ".pushsection .data.rel.ro.postmortem_linked, \"aw\"",

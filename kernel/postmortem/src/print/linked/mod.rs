@@ -1,4 +1,4 @@
-//! The image as it is linked, with whatever symbols the link has defined.
+//! The image as it is linked, found through weak symbols that the link may define.
 
 #[cfg(target_arch = "arm")]
 mod exidx;
@@ -39,7 +39,7 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
         ),
         _ => Regions::one(image.code),
     };
-    // Nobody has to place the linker's note: this is the build that the names were made for.
+    // The kernel does not have to declare the linker's note: the names contain the build that they belong to.
     if let Ok(symbols) = SymbolTable::parse(image.symbols.bytes, image.symbols.address) {
         image.build_id = symbols.build_id();
     }

@@ -1,4 +1,4 @@
-//! A stack of its own for the report, which needs more than some kernels have left, or have at all.
+//! A separate stack for reports, for kernels whose stacks have too little space.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,19 +15,29 @@ core::arch::global_asm!(include_str!("arm.s"), options(raw));
 
 /// Not 0 from the first call of [`report_on`] on.
 static START: AtomicU64 = AtomicU64::new(0);
-/// Not 0 once the kernel has told its stack.
+/// Not 0 once the kernel has registered a stack.
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// Gives [`print`](super::print) a stack: for a kernel whose own ones have 4 KiB. With what the kernel's handler takes, less than 1.25 KiB is
-/// used of the stack from which it is called then, and less than 3.5 KiB where nothing is optimized. This one needs 6.5 KiB, and 20 KiB if
-/// the library is not optimized. The first call counts.
+/// Registers a stack on which [`print`](super::print) and its variants run, for a kernel whose own stacks have 4 KiB.
 ///
-/// One report at a time runs on it. What comes meanwhile is one line, which is written on the stack that it comes from. A trace does not
-/// read this stack, so nothing of a report is taken for what has failed.
+/// With this stack, a report uses less than 1.25 KiB of the stack from which it is called, including the kernel's handler; less than 3.5
+/// KiB without optimization. The registered stack needs 6.5 KiB; 20 KiB if the library is not optimized. Only the first call has an effect.
+///
+/// One report at a time runs on this stack. A second report meanwhile is one line, on the stack from which it is called. A trace does not
+/// read this stack, so that frames of a report are never listed as frames of the failed code.
+///
+/// ```no_run
+/// use postmortem::GuardedStack;
+///
+/// static REPORT: GuardedStack<0, 24576> = GuardedStack::new();
+///
+/// // SAFETY: nothing else uses the stack, and the kernel always maps its statics.
+/// unsafe { postmortem::report_on(&REPORT) };
+/// ```
 ///
 /// # Safety
-/// Nothing else uses the stack, and it is mapped wherever a report begins. A handler that interrupts the report does not need to be on
-/// a stack that the kernel knows.
+/// The caller must guarantee that nothing else uses the stack, and that it is mapped wherever a report begins. A handler that interrupts
+/// the report need not run on a stack that the kernel knows.
 pub unsafe fn report_on<const GUARD: usize, const WORDS: usize>(
     stack: &'static GuardedStack<GUARD, WORDS>,
 ) {
@@ -39,12 +49,12 @@ pub unsafe fn report_on<const GUARD: usize, const WORDS: usize>(
     }
 }
 
-/// No other report runs on the stack that was told.
+/// Makes no later report run on the registered stack.
 pub(super) fn give_up() {
     END.store(0, Ordering::Relaxed);
 }
 
-/// The stack that is told, unless the caller runs on it.
+/// The registered stack, unless the caller runs on it.
 fn free() -> Option<Range> {
     let end = END.load(Ordering::Acquire);
     let stack = Range::new(START.load(Ordering::Relaxed), end);
@@ -58,8 +68,8 @@ pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) {
         #[cfg(target_os = "none")]
         Some(stack) => {
             let mut report = Report { report, stack };
-            // SAFETY: the stack is mapped and nothing else uses it, as `report_on` was told, nor does another report. The function
-            // gets what it expects, which lives until it returns.
+            // SAFETY: the stack is mapped and unused: the caller of `report_on` guarantees it, and no other report runs on it. The function
+            // gets the argument that it expects, which lives until it returns.
             unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) }
         }
         _ => report(None),
@@ -86,10 +96,10 @@ unsafe extern "C" {
 }
 
 /// # Safety
-/// The argument points to a [`Report`] that nobody else uses meanwhile.
+/// The caller must guarantee that the argument points to a [`Report`] that nothing else uses until this function returns.
 #[cfg(target_os = "none")]
 unsafe extern "C" fn call(report: *mut ()) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     let Report { report, stack } = unsafe { &mut *report.cast::<Report<'_>>() };
     report(Some(*stack));
 }
