@@ -4,17 +4,17 @@ use core::panic::PanicInfo;
 
 use crate::arch::{Registers, TrapFrame};
 
-/// Why there is a report.
+/// The cause of a report.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
     /// A panic, with the registers in the panic handler.
     Panic(&'a PanicInfo<'a>, Registers),
     /// An exception that ends the kernel.
     Fault(&'a TrapFrame),
-    /// An exception that returns.
+    /// An exception from which the kernel continues.
     Breakpoint(&'a TrapFrame),
-    /// An NMI from outside: a report of all CPUs was asked for.
+    /// An NMI from outside, which requests a report of all CPUs.
     Nmi(&'a TrapFrame),
-    /// The CPU with this number hangs, as this CPU has found; with this CPU's registers.
+    /// A hang of the CPU with this number, with the registers of the CPU that found the hang.
     Hang(usize, Registers),
 }

@@ -7,8 +7,8 @@ use crate::image::Section;
 /// Bytes that a report shows on each side.
 const AROUND: usize = 16;
 
-/// Writes the code around `pc` as numbers of `unit` bytes each, with the one at `pc` in angle brackets. Where all instructions
-/// have the same size, that is the unit.
+/// Writes the code around `pc` as numbers of `unit` bytes each, with the number at `pc` in angle brackets. If all instructions have the
+/// same size, `unit` is that size.
 pub(crate) fn write(out: &mut dyn Write, code: Section, pc: u64, unit: usize) -> fmt::Result {
     let at = pc.checked_sub(code.address).map(usize::try_from);
     let (Some(Ok(at)), true) = (at, pc < code.end()) else {

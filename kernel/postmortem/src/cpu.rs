@@ -1,4 +1,4 @@
-//! The CPU that this code runs on, without the kernel's help: its hardware number, its counter, its interrupts, and how it stops.
+//! Access to the CPU that this code runs on, without the kernel: hardware number, counter, interrupt masks, halting.
 
 #[cfg(all(target_os = "none", target_arch = "x86_64"))]
 use crate::arch::{DebugState, restore_debug_state, save_debug_state};

@@ -1,4 +1,4 @@
-//! After a report: registers and stacks of all CPUs and tasks, as lines of text, for a host that asks the dead machine more.
+//! Dumps: after a report, the registers and stacks of all CPUs and tasks as lines of text, for further queries on a host.
 //!
 //! ```text
 //! dump begin 2 x86_64 0123456789abcdef 0xffffffff80102030 7b20c1d4 5d1c9f0a
@@ -8,16 +8,16 @@
 //! dump end 4 7b20c1d4 77665544
 //! ```
 //!
-//! | line | what it says |
+//! | line | content |
 //! |---|---|
-//! | `begin` | the version of this format, the architecture, the build id in hexadecimal digits, `-` if it is not known, the address of `postmortem_read`, which tells how far the image was moved, and the mark of this dump |
-//! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
+//! | `begin` | the version of this format; the architecture; the build id in hexadecimal digits, or `-` if it is not known; the address of `postmortem_read`, which shows how far the image was moved; the mark of this dump |
+//! | `cpu` | the known registers of this CPU, or that the CPU does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
-//! | `at` | words of memory from this address on, of 32 bits on 32-bit ARM, of 64 elsewhere: packed as in `lines/pack.rs`, then in base64 |
-//! | `end` | how many lines came before it, and the mark again: without it, lines are of two dumps, of which the first was cut off |
+//! | `at` | words of memory from this address on, of 32 bits on 32-bit ARM, of 64 bits elsewhere: packed as in `lines/pack.rs`, then in base64 |
+//! | `end` | the number of preceding lines, and the mark again: if the mark is missing, the lines are of two dumps, the first of which was cut off |
 //!
-//! Each ends with the CRC-32 (that of zlib) of what is before it in the line, without the space. So a line that a serial line has
-//! damaged is told from a whole one, a lost one is missed, and each is understood without the others.
+//! Each line ends with a CRC-32 (the variant of zlib) of the preceding text of the line, without the space. Therefore a host detects
+//! damaged lines and missing lines, and can use each line without the others.
 
 use core::fmt;
 
@@ -33,12 +33,24 @@ use crate::stack::{Owner, Stack};
 const RED_ZONE: u64 = 128;
 
 impl Postmortem {
-    /// After the report that ends the kernel, sends what a host needs to ask the dead machine more, if `is_wanted` says so then: the
-    /// registers of all CPUs, their stacks and those of tasks, and [`Platform::noted`](crate::Platform::noted). That takes a second for
-    /// each 10 KB at 115,200 bits a second; of a stack the part in use is sent, and what is zero takes next to nothing.
+    /// Sends a dump after the report that ends the kernel, if `is_wanted` then returns true.
     ///
-    /// `unwind-qemu autopsy LOG --image KERNEL` has the answers, `autopsy -i` asks on, and `unwind-qemu serial --dump` keeps what a
-    /// board sends as a dump.
+    /// The dump contains the registers of all CPUs, the used part of each stack, and the memory of
+    /// [`Platform::noted`](crate::Platform::noted). At 115,200 bits a second, 10 KB take one second; words of zero are packed into almost
+    /// nothing.
+    ///
+    /// `unwind-qemu autopsy LOG --image KERNEL` evaluates the dump, `autopsy -i` answers queries, and `unwind-qemu serial --dump` stores
+    /// what a board sends.
+    ///
+    /// ```no_run
+    /// use postmortem::{PerCpu, Platform, Postmortem};
+    ///
+    /// static PER_CPU: [PerCpu; 1] = [PerCpu::new()];
+    ///
+    /// const fn reports(kernel: &'static dyn Platform) -> Postmortem {
+    ///     Postmortem::new(kernel, &PER_CPU).with_dump(|| true)
+    /// }
+    /// ```
     #[must_use]
     pub const fn with_dump(mut self, is_wanted: fn() -> bool) -> Self {
         self.dump = Some(Dump {
@@ -80,8 +92,8 @@ impl Postmortem {
         Ok(())
     }
 
-    /// Where the part of a stack begins that is in use, if whoever is on it can be asked: a CPU, or a task that does not run. What was
-    /// interrupted on it, and goes on elsewhere, cannot: its trap frame is on another stack.
+    /// The start of the used part of a stack, if its user is known: a CPU, or a task that does not run. It is not known for interrupted
+    /// code that continues elsewhere, because its trap frame is on another stack.
     fn lowest_on(&self, stack: &Stack, cpus: &dyn Cpus) -> Option<u64> {
         let cpus = self.running(cpus.this()).filter_map(|cpu| cpus.of(cpu));
         let tasks = (0..self.platform.tasks()).filter_map(|task| self.platform.task(task));
@@ -115,7 +127,7 @@ fn write_cpu(lines: &mut Lines, cpus: &dyn Cpus, cpu: usize) -> fmt::Result {
 
 /// A word of a stack, or of what the kernel notes.
 fn read(address: u64) -> Option<u64> {
-    // SAFETY: aligned, as `Lines::memory` asks for one word behind the other from an aligned one on, and not a device, as `Platform` promises
-    // for the words of every stack, and for what it has noted.
+    // SAFETY: the address is aligned, because `Lines::memory` reads one word after the other from an aligned address, and it is not a
+    // device's: the implementation of `Platform` guarantees that for the words of every stack, and for the memory of `noted`.
     unsafe { probe::read(address) }
 }

@@ -1,4 +1,4 @@
-//! The report that ends the kernel. Each step is marked before it is taken, so that a failure in it continues with the next step.
+//! The report that ends the kernel. Each step is marked before it is taken, so that a failure in the step continues with the next one.
 
 use core::fmt::{self, Display, Write};
 use core::hint::spin_loop;

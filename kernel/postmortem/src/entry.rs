@@ -16,8 +16,17 @@ use crate::report::Report;
 use crate::subject::FirstLine;
 
 impl Postmortem {
-    /// Reports a panic, and ends the kernel. To be called by the panic handler with the registers that it has
-    /// [captured](crate::capture), so that it is the first frame of the trace.
+    /// Reports a panic, and ends the kernel.
+    ///
+    /// Call it in the panic handler, with the registers that [`capture`](crate::capture) returns there. The panic handler is the first
+    /// frame of the trace.
+    ///
+    /// ```no_run
+    /// # fn panic(info: &core::panic::PanicInfo<'_>, POSTMORTEM: &'static postmortem::Postmortem) -> ! {
+    /// // #[panic_handler] fn panic(info: &PanicInfo<'_>) -> ! {
+    /// POSTMORTEM.panic(info, postmortem::capture())
+    /// # }
+    /// ```
     pub fn panic(&'static self, info: &PanicInfo<'_>, registers: Registers) -> ! {
         self.die(&Cause::Panic(info, registers))
     }
@@ -27,7 +36,16 @@ impl Postmortem {
         self.die(&Cause::Fault(frame))
     }
 
-    /// Reports a breakpoint, and returns. The other CPUs are stopped meanwhile, so that none of them writes in between.
+    /// Reports a breakpoint, and returns. The other CPUs are stopped during the report, so that their text does not mix with it.
+    ///
+    /// ```no_run
+    /// # fn handler(frame: &mut postmortem::TrapFrame, POSTMORTEM: &'static postmortem::Postmortem) {
+    /// if frame.is_breakpoint() {
+    ///     POSTMORTEM.breakpoint(frame);
+    ///     frame.skip_breakpoint();
+    /// }
+    /// # }
+    /// ```
     pub fn breakpoint(&'static self, frame: &TrapFrame) {
         let cause = Cause::Breakpoint(frame);
         let _undisturbed = Undisturbed::new();
@@ -35,7 +53,7 @@ impl Postmortem {
         let entered = entry.enter();
         let cpu = match entered.is_nested() {
             false => self.number_or_only(entry),
-            // The breakpoint is in code that a report calls, and must not be called again.
+            // The breakpoint is in code that a report calls. This code must not be called again.
             true => None,
         };
         let Some(cpu) = cpu else {
@@ -64,8 +82,17 @@ impl Postmortem {
         }
     }
 
-    /// Handles any exception of a kernel without handlers of its own: recovers failed reads of a report, reports NMIs (as on a
-    /// PC) and breakpoints and returns, and for everything else reports and ends the kernel.
+    /// Handles any exception of a kernel without handlers of its own.
+    ///
+    /// A failed read of a report is recovered. An NMI (which reaches all CPUs, as on a PC) and a breakpoint are reported, and the function
+    /// returns. Any other exception is reported and ends the kernel.
+    ///
+    /// ```no_run
+    /// # fn handler(frame: &mut postmortem::TrapFrame, POSTMORTEM: &'static postmortem::Postmortem) {
+    /// // extern "C" fn exception(frame: &mut TrapFrame) {
+    /// POSTMORTEM.exception(frame);
+    /// # }
+    /// ```
     pub fn exception(&'static self, frame: &mut TrapFrame) {
         if crate::probe::recover(frame) {
             return;
@@ -82,12 +109,22 @@ impl Postmortem {
         }
     }
 
-    /// To be called at every NMI: those that [`Platform::send_nmi`](crate::Platform::send_nmi) sends, and those from outside,
-    /// by a button or an emulator's command. Returns whether it has written a report of all CPUs, asked for from outside.
+    /// Handles an NMI: one that [`Platform::send_nmi`](crate::Platform::send_nmi) sent, or one from outside, such as from a button or an
+    /// emulator's command. Returns whether it has written a report of all CPUs, requested from outside.
     ///
-    /// On x86-64 an NMI does not tell who sent it. A CPU that sends one announces it first; without announcement it came from
-    /// outside. Then it may have reached all CPUs (`reaches_all`), as it does on a PC, and one of them reports for all.
-    /// `outside`, if given, is called instead of that report.
+    /// Call it at every NMI. On x86-64 an NMI has no sender. Therefore a CPU that sends an NMI announces it first; without an announcement
+    /// the NMI came from outside.
+    ///
+    /// `reaches_all` states that an NMI from outside reaches all CPUs, as on a PC; one of them then reports for all. `outside`, if given,
+    /// is called instead of that report.
+    ///
+    /// ```no_run
+    /// # fn handler(frame: &mut postmortem::TrapFrame, POSTMORTEM: &'static postmortem::Postmortem) {
+    /// if frame.is_nmi() {
+    ///     POSTMORTEM.nmi(frame, true, None);
+    /// }
+    /// # }
+    /// ```
     pub fn nmi(&'static self, frame: &TrapFrame, reaches_all: bool, outside: Option<fn()>) -> bool {
         let _undisturbed = Undisturbed::new();
         let entry = self.entry();
@@ -107,7 +144,7 @@ impl Postmortem {
         if self.rendezvous.is_held_by_other(cpu) {
             return answer();
         }
-        // Nothing to do: the CPU that sent it has gone on already, or this CPU is writing a report anyway.
+        // Nothing to do: the CPU that sent the NMI has continued already, or this CPU is writing a report anyway.
         if was_asked || self.rendezvous.is_held_by(cpu) || entry.dies() {
             return false;
         }
@@ -133,8 +170,17 @@ impl Postmortem {
         true
     }
 
-    /// To be called at every tick of a CPU's timer. Once the watchdog is [started](Self::start_watchdog), reports a CPU whose
-    /// timer has not ticked for [`SECONDS`](crate::SECONDS), and ends the kernel.
+    /// Counts a tick of this CPU's timer, and checks the CPU that this CPU watches. Once [`start_watchdog`](Self::start_watchdog) was
+    /// called, a CPU whose timer has not ticked for more than [`SECONDS`](crate::SECONDS) is reported, and the kernel ends.
+    ///
+    /// Call it in the handler of each CPU's timer.
+    ///
+    /// ```no_run
+    /// # fn timer(POSTMORTEM: &'static postmortem::Postmortem) {
+    /// // The timer interrupts 100 times a second.
+    /// POSTMORTEM.tick(100);
+    /// # }
+    /// ```
     pub fn tick(&'static self, ticks_per_second: u64) {
         let Some(cpu) = self.number(self.entry()) else {
             return;

@@ -1,10 +1,10 @@
-//! An exception as text; what it says is the architecture's.
+//! An exception as text. Each architecture defines the text.
 
 use core::fmt;
 
 use crate::names::Names;
 
-/// An exception with this trap frame; as text, what happened.
+/// The text of the exception with this trap frame: what happened, and where.
 #[derive(Clone, Copy)]
 pub struct Words<'a, F> {
     pub(crate) frame: &'a F,

@@ -1,5 +1,5 @@
-//! The first line of the first report, kept so that it can be repeated as the last line: it may have scrolled away, or a
-//! second failure may have cut the report short.
+//! The first line of the first report, kept so that it can be repeated as the last line: it may have scrolled off the screen, or a second
+//! failure may have cut the report short.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ impl FirstFailure {
     /// Writes the line again, after the words `first failure: `.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn repeat(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str("first failure: ")?;
         let mut bytes = [0; SIZE];

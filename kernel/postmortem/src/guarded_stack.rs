@@ -6,13 +6,14 @@ use unwind::Range;
 
 use crate::stack::{Owner, Stack};
 
-/// A stack of `WORDS` bytes, with `GUARD` bytes below it that the kernel leaves unmapped: a static, whose alignment is that of a
-/// page. Whole pages are left unmapped if `GUARD` is a multiple of their size.
+/// A stack of `WORDS` bytes, with `GUARD` bytes below it that the kernel leaves unmapped. Use it as a static; it is aligned to a page.
+///
+/// `GUARD` should be a multiple of the size of a page, so that whole pages can be left unmapped.
 ///
 /// ```
 /// static BOOT: postmortem::GuardedStack<4096, 65536> = postmortem::GuardedStack::new();
 ///
-/// // For `Platform::stack`; its guard is what to leave unmapped.
+/// // For `Platform::stack`. Leave the pages of `stack.guard` unmapped.
 /// let stack = BOOT.of_cpu("boot", 0);
 /// assert_eq!(stack.end() - stack.guard.start, 4096 + 65536);
 /// ```
@@ -34,10 +35,10 @@ impl<const GUARD: usize, const WORDS: usize> Default for GuardedStack<GUARD, WOR
 }
 
 impl<const GUARD: usize, const WORDS: usize> GuardedStack<GUARD, WORDS> {
-    /// The initial stack pointer, in bytes from the address of the static.
+    /// The offset of the initial stack pointer from the address of the static, in bytes.
     pub const END: usize = GUARD.saturating_add(WORDS);
 
-    /// An empty stack.
+    /// Creates an empty stack. Does not compile unless `GUARD` and `WORDS` are multiples of 16.
     #[must_use]
     pub const fn new() -> Self {
         const {
@@ -58,12 +59,12 @@ impl<const GUARD: usize, const WORDS: usize> GuardedStack<GUARD, WORDS> {
         }
     }
 
-    /// Its ranges, as a stack of this CPU with this name.
+    /// Returns the address ranges, as a stack with this name that only the CPU with number `cpu` uses.
     pub fn of_cpu(&self, name: &'static str, cpu: usize) -> Stack {
         self.of(Owner::Cpu(name, cpu))
     }
 
-    /// Its ranges, as the stack of the task with this number.
+    /// Returns the address ranges, as the stack of the task with number `task`.
     pub fn of_task(&self, task: usize) -> Stack {
         self.of(Owner::Task(task))
     }

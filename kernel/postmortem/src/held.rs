@@ -1,4 +1,4 @@
-//! The right to look at other CPUs' stacks, for as long as they are held.
+//! Access to other CPUs' stacks while these CPUs are held.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -16,10 +16,23 @@ use crate::rendezvous::{Shown, Side};
 /// after another.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A guard: this CPU holds the others. Those that it has [stopped](Self::stop) go on when this is dropped, so what it shows of
-/// them cannot be kept longer.
+/// A guard: while it exists, this CPU holds the other CPUs. The CPUs that it has [stopped](Self::stop) continue when it is dropped, so what
+/// it shows of them cannot be kept longer.
 ///
-/// Not `Send`, because it belongs to one CPU.
+/// The guard is not `Send`, because it belongs to one CPU.
+///
+/// ```no_run
+/// # fn list(POSTMORTEM: &'static postmortem::Postmortem) {
+/// if let Some(held) = POSTMORTEM.hold() {
+///     held.stop();
+///     for cpu in held.others() {
+///         if let postmortem::Other::Interrupted(frame) = held.other(cpu) {
+///             let _ = POSTMORTEM.write_callers(&mut POSTMORTEM.out(), cpu, frame.registers());
+///         }
+///     }
+/// }
+/// # }
+/// ```
 ///
 /// ```compile_fail,E0515
 /// fn keep(held: postmortem::Held<'_>) -> postmortem::Other<'static> {
@@ -33,14 +46,14 @@ pub struct Held<'p> {
     not_send: PhantomData<*const ()>,
 }
 
-/// What another CPU was doing.
+/// The state of another CPU when it was stopped.
 #[derive(Clone, Copy, Debug)]
 pub enum Other<'h> {
-    /// It was interrupted here.
+    /// The CPU was interrupted, with these registers.
     Interrupted(&'h TrapFrame),
-    /// It failed too, and waits for its turn to report that.
+    /// The CPU failed too, and waits to report that.
     Failed(&'h Cause<'h>),
-    /// It did not answer in time.
+    /// The CPU did not answer in time.
     Silent,
 }
 
@@ -74,7 +87,7 @@ impl<'p> Held<'p> {
         }
     }
 
-    /// The CPU that holds the others: this one.
+    /// Returns the number of the CPU that holds the others: this CPU.
     #[must_use]
     pub const fn cpu(&self) -> usize {
         self.cpu
@@ -84,12 +97,12 @@ impl<'p> Held<'p> {
         self.postmortem.side(self.cpu)
     }
 
-    /// The numbers of all other CPUs that are online.
+    /// Returns the numbers of all other CPUs that are online.
     pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
         self.postmortem.online_besides(self.cpu)
     }
 
-    /// Sends an NMI to each of the others, and waits until they have stopped, with a time limit.
+    /// Sends an NMI to each of the other CPUs, and waits until they have stopped, for at most about 3 seconds.
     pub fn stop(&self) {
         for cpu in self.others() {
             if matches!(self.shown(cpu), Shown::Silent) {
@@ -129,7 +142,7 @@ impl<'p> Held<'p> {
         self.postmortem.rendezvous.shown(self.postmortem.side(cpu))
     }
 
-    /// What another CPU was doing. Of use after [`Self::stop`].
+    /// Returns the state of another CPU. Call [`Self::stop`] before.
     #[must_use]
     pub fn other(&self, cpu: usize) -> Other<'_> {
         match self.shown(cpu) {
@@ -145,11 +158,12 @@ impl<'p> Held<'p> {
 }
 
 impl Postmortem {
-    /// Holds the other CPUs, unless another CPU does: once they are [stopped](Held::stop), the result shows what they were
-    /// doing. They go on when it is dropped.
+    /// Holds the other CPUs. Returns `None` if another CPU holds them, or if the number of this CPU is not known.
     ///
-    /// Mask interrupts from before this call until after that: a CPU that is held may have a lock for which a handler or a
-    /// scheduler would wait for ever, and the [watchdog](Self::tick) would take it to hang.
+    /// Once the other CPUs are [stopped](Held::stop), the guard shows what they were doing. They continue when the guard is dropped.
+    ///
+    /// Mask interrupts from before this call until the guard is dropped. A held CPU may own a lock for which a handler or a scheduler would
+    /// wait forever, and the [watchdog](Self::tick) would report that as a hang.
     pub fn hold(&'static self) -> Option<Held<'static>> {
         let cpu = self.number(self.entry())?;
         Held::begin(self, cpu)

@@ -2,7 +2,7 @@
 
 use crate::tables::ImageTables;
 
-/// A part of the image: its bytes, and where they are.
+/// A part of the image: its bytes and its address.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
     /// The bytes.
@@ -12,21 +12,32 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section of these bytes, at their own address.
+    /// Creates a section of `bytes` whose address is the address of the slice.
     #[must_use]
     pub fn new(bytes: &'static [u8]) -> Self {
         let address = bytes.as_ptr() as u64;
         Self { bytes, address }
     }
 
-    /// The bytes between two symbols of the linker script.
+    /// Creates a section of the bytes between two symbols of the linker script.
+    ///
+    /// ```no_run
+    /// use postmortem::Section;
+    ///
+    /// unsafe extern "C" {
+    ///     static __sframe_start: u8;
+    ///     static __sframe_end: u8;
+    /// }
+    /// // SAFETY: the linker script puts constant bytes of the image between these symbols.
+    /// let tables = unsafe { Section::between(&raw const __sframe_start, &raw const __sframe_end) };
+    /// ```
     ///
     /// # Safety
-    /// They are part of the image: mapped, readable and constant as long as the kernel runs.
+    /// The caller must guarantee that the bytes are part of the image: mapped, readable and constant for as long as the kernel runs.
     #[must_use]
     pub unsafe fn between(start: *const u8, end: *const u8) -> Self {
         let length = (end as usize).saturating_sub(start as usize);
-        // SAFETY: the caller says that the bytes between these addresses are mapped, readable and constant.
+        // SAFETY: the caller guarantees that the bytes between these addresses are mapped, readable and constant.
         Self::new(unsafe { core::slice::from_raw_parts(start, length) })
     }
 
@@ -45,7 +56,7 @@ impl Section {
         unwind::Range::new(self.address, self.end())
     }
 
-    /// The address after the last byte.
+    /// Returns the address after the last byte.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.address.wrapping_add(self.bytes.len() as u64)
@@ -53,26 +64,33 @@ impl Section {
 }
 
 /// The parts of the kernel's image that a report needs. A part that the image does not have is empty.
+///
+/// [`image!`](crate::image) makes it from the symbols of the linker script.
 #[derive(Clone, Copy, Debug)]
 pub struct Image {
-    /// All code: what lies between `__text_start` and `__text_end`.
+    /// All code: the bytes between `__text_start` and `__text_end`.
     pub code: Section,
-    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. On 32-bit ARM also the exception tables between
-    /// `__exidx_start` and `__exidx_end` and between `__extab_start` and `__extab_end`. Each report verifies them.
+    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. On 32-bit ARM, also the exception tables
+    /// between `__exidx_start` and `__exidx_end` and between `__extab_start` and `__extab_end`. Each report verifies the tables.
     pub tables: ImageTables<'static>,
-    /// Code whose functions have no caller: what lies between `__outermost_start` and `__outermost_end`. Exception tables do not tell it.
+    /// The code of functions that have no caller, between `__outermost_start` and `__outermost_end`. Exception tables do not contain it.
     #[cfg(target_arch = "arm")]
     pub outermost: unwind::Range,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
-    /// The build id from the linker's note. If it is not known, it is empty, and names are assumed to be of this image.
+    /// The build id from the linker's note. If it is empty, the build id is not known, and the names are assumed to be of this image.
     pub build_id: &'static [u8],
 }
 
-/// The [`Image`] between the symbols of the linker script that `unwind` and `sframe-link` ask for: `__text_start`, `__text_end`,
-/// and those of `tables.ld`. A build id can be filled in.
+/// Returns the [`Image`] between the symbols of the linker script: `__text_start`, `__text_end`, and the symbols of `tables.ld`.
 ///
-/// In a program on the host, such as a test, there are no such symbols, and everything is empty.
+/// The build id is empty; set the field `build_id` if the kernel knows it. In a program on the host, such as a test, the symbols do not
+/// exist, and the image is empty.
+///
+/// ```
+/// let mut image = postmortem::image!();
+/// image.build_id = &[0x61, 0x9d, 0xc4, 0x37];
+/// ```
 #[cfg(all(target_os = "none", not(target_arch = "arm")))]
 #[macro_export]
 macro_rules! image {
@@ -96,8 +114,8 @@ macro_rules! image {
     }};
 }
 
-/// The [`Image`] between the symbols of the linker script that [`Image`] names, and `__symbols_start` and `__symbols_end`. A build id can be
-/// filled in.
+/// Returns the [`Image`] between the symbols of the linker script that the fields of [`Image`] name. The build id is empty; set the field
+/// `build_id` if the kernel knows it.
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 #[macro_export]
 macro_rules! image {
@@ -141,8 +159,8 @@ macro_rules! image {
 }
 
 impl Image {
-    /// An image with this code, this rule map, these exception tables (`.ARM.exidx` and `.ARM.extab`), this part of the code with functions
-    /// that have no caller, and these names; the build id is not known.
+    /// Creates an image of `code`, the rule map `map`, the exception tables `index` (`.ARM.exidx`) and `table` (`.ARM.extab`), the part
+    /// `outermost` of the code whose functions have no caller, and the names `symbols`. The build id is empty.
     #[cfg(target_arch = "arm")]
     #[must_use]
     pub fn new(
@@ -166,20 +184,20 @@ impl Image {
         }
     }
 
-    /// Its tables, with what they do not tell themselves.
+    /// The tables, with the functions that have no caller.
     #[cfg(target_arch = "arm")]
     pub(crate) const fn rows(&self) -> ImageTables<'_> {
         self.tables
             .outermost(core::slice::from_ref(&self.outermost))
     }
 
-    /// Its tables.
+    /// The tables.
     #[cfg(not(target_arch = "arm"))]
     pub(crate) const fn rows(&self) -> ImageTables<'_> {
         self.tables
     }
 
-    /// An image with this code, these tables and these names; the build id is not known.
+    /// Creates an image of `code`, the unwind tables `tables` and the names `symbols`. The build id is empty.
     #[cfg(not(target_arch = "arm"))]
     #[must_use]
     pub fn new(code: Section, tables: Section, symbols: Section) -> Self {

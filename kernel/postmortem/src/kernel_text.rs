@@ -1,4 +1,4 @@
-//! Text of the kernel's own: its `Display` may return an error, which must not end the report.
+//! Text of the kernel. Its `Display` may return an error, which must not end the report.
 
 use core::fmt::{self, Display};
 

@@ -244,7 +244,7 @@ impl Ladder {
         !self.has_end.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether the kernel is still to be left: twice, as a kernel may do more than leave, and fail in that. Counts it.
+    /// Whether the kernel is still to be left. True twice, because a kernel may do more than leave, and fail in that. Counts the calls.
     pub(crate) fn takes_leave(&self) -> bool {
         self.leaves.fetch_add(1, Ordering::Relaxed) < 2
     }

@@ -1,4 +1,4 @@
-//! The line about the machine: what runs, and what its tables are worth.
+//! The line about the machine: architecture, build, and the verified state of the tables.
 
 use core::{fmt, iter};
 

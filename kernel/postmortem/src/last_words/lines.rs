@@ -1,4 +1,4 @@
-//! Shows the text of the boot before, as marked lines.
+//! Writes the text of the previous boot as marked lines.
 
 use core::fmt::{self, Write};
 

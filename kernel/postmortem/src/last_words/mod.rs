@@ -1,9 +1,9 @@
-//! What was printed last, kept in memory that a reset does not clear, and shown at the next boot.
+//! The last text before a reset, kept in memory that a reset does not clear, and shown at the next boot.
 //!
-//! Text is appended to one of two parts of a ring; when that part is full, the other one is emptied and used. The report that ends a
-//! kernel has a ring of its own in the [`Region`]. Each part has a checksum that is valid after every byte: the byte is stored
-//! first, then length and checksum in one store. One checksum computed at the end was rejected, because a kernel that hangs, or is
-//! reset by a watchdog, never computes it.
+//! Text is appended to one of two parts of a ring; when that part is full, the other part is emptied and used. The report that ends a
+//! kernel has a ring of its own in the [`Region`]. Each part has a checksum that is valid after every byte: the byte is stored first, then
+//! length and checksum in one store. A single checksum at the end was rejected, because a kernel that hangs, or is reset by a watchdog,
+//! never computes it.
 
 mod lines;
 mod region;
@@ -50,8 +50,8 @@ impl LastWords {
         self.is_busy.store(false, Ordering::Release);
     }
 
-    /// Keeps what the report that ends the kernel prints. Only one CPU writes that. If the text of the boot before was not shown yet,
-    /// it is forgotten: the next boot must not take both for one.
+    /// Keeps the text of the report that ends the kernel. Only one CPU writes this report. If the text of the previous boot was not shown
+    /// yet, it is discarded, because the next boot must not combine the two.
     pub fn keep_report(&self, text: &[u8]) {
         if !self.is_own.load(Ordering::Relaxed) {
             self.forget();
@@ -70,17 +70,16 @@ impl LastWords {
         }
     }
 
-    /// How often the kernel was booted since power was switched on, this time included. Counted by [`Self::show`].
+    /// Returns the number of boots since power was switched on, this boot included. [`Self::show`] counts them.
     pub fn boots(&self) -> u32 {
         self.region.boots.load(Ordering::Relaxed) as u32
     }
 
-    /// Writes what was printed last before the reset that led here, if that is known; then forgets it, to keep what is printed
-    /// from now on. If memory has survived the reset, but the checksum of a part is wrong, a line says so in its place. Called once, when
-    /// the kernel boots.
+    /// Writes the last text before the reset that led here, if it is known. Then discards it, to keep the text of this boot. If memory has
+    /// survived the reset, but the checksum of a part is wrong, a line states that in its place. Call it once, when the kernel boots.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn show(&self, out: &mut dyn Write) -> fmt::Result {
         // Where power was off, memory has any content.
         let is_counted = self.count_boot();

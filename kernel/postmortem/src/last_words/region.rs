@@ -12,13 +12,13 @@ pub(super) const SIZE: usize = 4096;
 /// longer one.
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_MPEG_2);
 
-/// The memory that keeps the text. Any content is valid: before it is shown it is checked.
+/// Memory that keeps the last text of the kernel over a reset. Any content is valid: checksums are verified before the text is shown.
 ///
-/// Put it where neither the boot loader nor the kernel's own start code clears it: a static in a section of no segment, or a
-/// page of RAM at a fixed address.
+/// Put it where neither the boot loader nor the kernel's start code clears it: a static in a section of no segment, or a page of RAM at a
+/// fixed address.
 ///
-/// The memory may be cached. A reset does not write caches back, so each line is written back when it ends, and each text of the report
-/// that ends the kernel. Of other text, what follows the last newline may be lost.
+/// The memory may be cached. A reset does not write caches back. Therefore each line is written back when it ends, and so is each text of
+/// the report that ends the kernel. Text after the last newline may be lost otherwise.
 ///
 /// ```
 /// #[unsafe(link_section = ".last_words")]
@@ -58,7 +58,7 @@ impl Default for Region {
 }
 
 impl Region {
-    /// A region without text.
+    /// Creates a region without text.
     #[must_use]
     pub const fn new() -> Self {
         Self {

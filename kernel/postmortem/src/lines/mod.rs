@@ -1,4 +1,4 @@
-//! Lines for a host, with a checksum each.
+//! Lines for a host, each with a checksum.
 
 mod pack;
 

@@ -1,13 +1,13 @@
-//! Words in fewer bytes: of 64 bits or fewer. Most words of a stack are zero, small numbers, or addresses that have their upper bytes in common.
+//! Packs words of up to 64 bits into fewer bytes. Most words of a stack are zero, small numbers, or addresses with common upper bytes.
 //!
-//! | first byte | what follows, and the word |
+//! | first byte | following bytes, and the word |
 //! |---|---|
-//! | 1 to 8 | so many low bytes, the lowest first; the others are zero |
-//! | 9 to 16 | 8 less, so many low bytes; the others are those of the address before it |
-//! | 17 to 255 | nothing: 16 less, so many words of zero |
+//! | 1 to 8 | the `n` lowest bytes of the word, the lowest first, where `n` is the first byte; the other bytes are zero |
+//! | 9 to 16 | the `n` lowest bytes of the word, where `n` is the first byte minus 8; the other bytes are equal to the previous address |
+//! | 17 to 255 | none: `n` words of zero, where `n` is the first byte minus 16 |
 //!
-//! An address is a word of more than [`SMALL`] bytes; the first of a line has none before it, which counts as zero. There are better
-//! ways to pack, which need tables of kilobytes: memory that a dying kernel may not have.
+//! An address is a word of more than [`SMALL`] bytes. The previous address of the first word in a line is zero. Better methods need tables
+//! of kilobytes, for which a dying kernel may not have the memory.
 
 /// Bytes of the largest number that is no address.
 const SMALL: u8 = 2;
