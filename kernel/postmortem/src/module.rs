@@ -9,32 +9,32 @@ use unwind::{Code, End, Found, LookupError, Machine, Range, Restored, RowSource,
 use crate::image::Section;
 use crate::tables::{self, ImageTables, Outcome, is_without_tables};
 
-/// Where a module lies in memory.
+/// The addresses of a module that the kernel has loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// Its code, which does not overlap other code.
+    /// The code. It must not overlap other code.
     pub code: Range,
-    /// The bytes of `.sframe`, or of a rule map. If they are empty, a walk goes on by frame pointers.
+    /// The bytes of `.sframe`, or of a rule map. If the range is empty, a walk through the module uses frame pointers.
     pub tables: Range,
-    /// The bytes of `.symbols`. If they are empty, its functions have no names.
+    /// The bytes of `.symbols`. If the range is empty, the module's functions have no names.
     pub symbols: Range,
 }
 
-/// Why modules were not changed.
+/// The reason why the registered modules were not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// A report is being written, or another change made.
+    /// A report is being written, or another change is being made.
     InUse,
-    /// There is the registry of modules is full.
+    /// The registry has no space for another module.
     Full,
-    /// Its code overlaps that of another module, or is none.
+    /// The code overlaps the code of another module, or is empty.
     Overlaps,
-    /// Why its tables cannot be used.
+    /// The tables cannot be used, for this reason.
     Tables(End),
-    /// Why its names cannot be used.
+    /// The names cannot be used, for this reason.
     Symbols(SymbolsError),
-    /// Modules were registered in another [`Modules`](crate::Modules) before, the only one that reports know.
+    /// Modules were registered in another [`Modules`](crate::Modules) before. Reports use only that registry.
     AnotherRegistry,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// For room that is not used yet.
+    /// The value of unused places in a list.
     pub(crate) const NOTHING: Self = Self {
         code: Section {
             bytes: &[],
@@ -75,9 +75,9 @@ impl Loaded {
     /// Checks the tables of a module.
     ///
     /// # Safety
-    /// The ranges are mapped, readable and constant as long as the result is used.
+    /// The caller must guarantee that the ranges are mapped, readable and constant as long as the result is used.
     pub(crate) unsafe fn new(module: Module) -> Result<Self, ModuleError> {
-        // SAFETY: the caller says it.
+        // SAFETY: the caller guarantees it.
         let part = |range: Range| unsafe {
             Section::between(range.start as *const u8, range.end as *const u8)
         };
@@ -150,7 +150,7 @@ pub(crate) fn section(modules: &[Loaded], pc: u64) -> Option<Section> {
 pub(crate) struct Rows<'a> {
     image: &'a ImageTables<'a>,
     modules: &'a [Loaded],
-    /// Why no walk by the modules' rows may be complete.
+    /// The reason why no walk that uses the modules' rows is complete.
     damage: Option<End>,
 }
 

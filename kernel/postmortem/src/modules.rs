@@ -1,6 +1,6 @@
 //! Code that comes and goes: object files that a kernel loads, and code that it generates.
 //!
-//! Two copies of a list, of which one is shown: see `turns.rs`.
+//! There are two copies of a list, one of which reports read: see `turns.rs`.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -12,10 +12,10 @@ use unwind::Code;
 use crate::module::{Loaded, Module, ModuleError};
 use crate::turns::Turns;
 
-/// The registry that reports know: the first one that something was registered in. No other one uses its room.
+/// The registry that reports use: the first in which a module was registered. No other registry uses its memory.
 static KNOWN: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
 
-/// Memory for the list of up to `N` modules, twice.
+/// Memory for the list of up to `N` modules. The list is stored twice.
 pub struct Room<const N: usize>([Places<N>; 2]);
 
 struct Places<const N: usize> {
@@ -24,11 +24,11 @@ struct Places<const N: usize> {
     modules: UnsafeCell<[Loaded; N]>,
 }
 
-// SAFETY: it is used by one `Modules` only, which writes to places that nobody else uses, as `Turns` says.
+// SAFETY: one `Modules` uses it, and writes only to places that nothing else uses, as `Turns` guarantees.
 unsafe impl<const N: usize> Sync for Room<N> {}
 
 impl<const N: usize> Room<N> {
-    /// Without any modules.
+    /// Creates memory without modules.
     #[must_use]
     pub const fn new() -> Self {
         Self(
@@ -63,10 +63,10 @@ struct List {
     modules: &'static UnsafeCell<[Loaded]>,
 }
 
-/// The modules of a kernel: a static. Reports, by [`print`](crate::print) and its like or by a [`Postmortem`](crate::Postmortem),
-/// walk through their code by their tables, and name their functions.
+/// The modules of a kernel, in a static. Reports of [`print`](crate::print) and its variants, and of a [`Postmortem`](crate::Postmortem),
+/// use the modules' tables to walk through their code, and name their functions.
 ///
-/// A report takes no lock and never waits for a change, whatever it has interrupted; and a change never waits for a report.
+/// A report takes no lock and never waits for a change, at any point at which it interrupts one. A change never waits for a report.
 ///
 /// ```no_run
 /// use postmortem::{Module, Modules, Range, Room};
@@ -76,10 +76,10 @@ struct List {
 ///
 /// # fn load() -> [Range; 3] { [Range::new(0, 0); 3] }
 /// let [code, tables, symbols] = load();
-/// // SAFETY: the memory stays as it is until `remove` has said that nobody reads it.
+/// // SAFETY: the memory stays as it is until `remove` has returned `Ok`.
 /// let outcome = unsafe { MODULES.register(Module { code, tables, symbols }) };
-/// outcome.expect("there is room");
-/// // And once nothing of it runs any more:
+/// outcome.expect("a free place, and valid tables");
+/// // Later, when no code of the module runs any more:
 /// while MODULES.remove(code.start).is_err() {
 ///     core::hint::spin_loop();
 /// }
@@ -89,7 +89,7 @@ pub struct Modules {
     lists: [List; 2],
 }
 
-// SAFETY: as of `Room`.
+// SAFETY: see `Room`.
 unsafe impl Sync for Modules {}
 
 impl fmt::Debug for Modules {
@@ -99,7 +99,7 @@ impl fmt::Debug for Modules {
 }
 
 impl Modules {
-    /// A registry with this room, which is that of no other one.
+    /// Creates a registry that uses the memory `room`, which no other registry may use.
     #[must_use]
     pub const fn new<const N: usize>(room: &'static Room<N>) -> Self {
         let [first, second] = &room.0;
@@ -112,15 +112,17 @@ impl Modules {
         }
     }
 
-    /// Adds a module, whose tables are checked first.
+    /// Registers a module, after a check of its tables.
     ///
     /// # Errors
-    /// Why it was not added. If a report is being written, or another change made, that is [`ModuleError::InUse`].
+    /// Returns [`ModuleError::InUse`] if a report is being written or another change is being made: try again later. Returns another error
+    /// if the module cannot be used, if the registry is full, or if another registry was used before.
     ///
     /// # Safety
-    /// The ranges are empty, or mapped, readable and constant until [`Self::remove`] has returned `Ok` for an address of the code.
+    /// The caller must guarantee that each range is empty, or mapped, readable and constant until [`Self::remove`] has returned `Ok` for an
+    /// address of the code.
     pub unsafe fn register(&'static self, module: Module) -> Result<(), ModuleError> {
-        // SAFETY: the caller says it.
+        // SAFETY: the caller guarantees it.
         let module = unsafe { Loaded::new(module) }?;
         let this = core::ptr::from_ref(self).cast_mut();
         let known = KNOWN.compare_exchange(null_mut(), this, Ordering::AcqRel, Ordering::Acquire);
@@ -138,12 +140,20 @@ impl Modules {
         })
     }
 
-    /// Removes the module with code at this address. `Ok`: no report reads it any more, or can from now on, and its memory can be
-    /// used for something else.
+    /// Removes the module whose code contains `address`. After `Ok`, no report reads the module, and its memory can be reused. If no module
+    /// contains the address, the result is `Ok`, too.
     ///
     /// # Errors
-    /// [`ModuleError::InUse`]: a report is being written that may read it, or another change made. Call it again later; reports
-    /// that have not begun yet may not know the module any more.
+    /// Returns [`ModuleError::InUse`] if a report that may read the module is being written, or if another change is being made. Call it
+    /// again later: reports that begin meanwhile may already be without the module.
+    ///
+    /// ```no_run
+    /// # fn unload(MODULES: &'static postmortem::Modules, code: postmortem::Range) {
+    /// if MODULES.remove(code.start).is_ok() {
+    ///     // The memory of the module can be freed.
+    /// }
+    /// # }
+    /// ```
     pub fn remove(&'static self, address: u64) -> Result<(), ModuleError> {
         if !core::ptr::eq(KNOWN.load(Ordering::Acquire), self) {
             // Nothing was registered here.
@@ -152,8 +162,8 @@ impl Modules {
         self.change(|_, _| Ok((Some(address), None)))
     }
 
-    /// Shows another list: without the module that has an address, and with another one. `plan` says which, of the modules that
-    /// there are and of how many there can be. Where something is to be removed, it is an error if anybody reads the list before.
+    /// Replaces the list: without the module that has an address, and with a further module. `plan` returns both, from the current modules
+    /// and the largest number of modules. If a module is to be removed, a reader of the list is an error.
     fn change(
         &self,
         plan: impl FnOnce(&[Loaded], usize) -> Result<(Option<u64>, Option<Loaded>), ModuleError>,
@@ -171,14 +181,14 @@ impl Modules {
         plan: impl FnOnce(&[Loaded], usize) -> Result<(Option<u64>, Option<Loaded>), ModuleError>,
     ) -> Result<(), ModuleError> {
         let list = self.list(self.turns.shown());
-        // SAFETY: nobody writes to the list that is shown; only a change does to lists, and this is the only one.
+        // SAFETY: nothing writes to the list that is shown; only a change writes to lists, and this is the only change.
         let shown = unsafe { list.modules() };
         let (without, with) = plan(shown, list.room())?;
         let goes = |module: &Loaded| without.is_some_and(|address| module.holds(address));
         if with.is_some() || shown.iter().any(goes) {
             let unused = self.turns.unused().ok_or(ModuleError::InUse)?;
             let stays = shown.iter().filter(|module| !goes(module)).copied();
-            // SAFETY: `Turns` says that nobody uses this one, until it is shown.
+            // SAFETY: `Turns` guarantees that nothing uses this list until it is shown.
             unsafe { self.list(unused).fill(stays.chain(with)) };
             self.turns.show_other();
         }
@@ -203,7 +213,7 @@ impl List {
         }
     }
 
-    /// How many modules there can be.
+    /// The largest number of modules.
     const fn room(self) -> usize {
         self.modules.get().len()
     }
@@ -211,9 +221,9 @@ impl List {
     /// The modules of the list.
     ///
     /// # Safety
-    /// Nobody writes to it.
+    /// The caller must guarantee that nothing writes to the list.
     unsafe fn modules(self) -> &'static [Loaded] {
-        // SAFETY: the caller says it.
+        // SAFETY: the caller guarantees it.
         let (all, count) = unsafe { (&*self.modules.get(), *self.count.get()) };
         all.get(..count).unwrap_or_default()
     }
@@ -221,19 +231,19 @@ impl List {
     /// The code of the same modules.
     ///
     /// # Safety
-    /// Nobody writes to it.
+    /// The caller must guarantee that nothing writes to the list.
     unsafe fn code(self) -> &'static [Code<'static>] {
-        // SAFETY: the caller says it.
+        // SAFETY: the caller guarantees it.
         let (all, count) = unsafe { (&*self.code.get(), *self.count.get()) };
         all.get(..count).unwrap_or_default()
     }
 
-    /// Makes it the list of these modules.
+    /// Stores these modules in the list.
     ///
     /// # Safety
-    /// Nobody else uses it.
+    /// The caller must guarantee that nothing else uses the list.
     unsafe fn fill(self, modules: impl Iterator<Item = Loaded>) {
-        // SAFETY: the caller says it.
+        // SAFETY: the caller guarantees it.
         let (all, code, count) = unsafe {
             (
                 &mut *self.modules.get(),
@@ -250,7 +260,7 @@ impl List {
     }
 }
 
-/// What a report reads of the modules: those that there are when it begins. They stay, as long as this does.
+/// A snapshot of the registered modules, taken when a report begins. They cannot be removed until it is dropped.
 pub(crate) struct Reading {
     modules: &'static Modules,
     list: List,
@@ -266,7 +276,7 @@ impl Reading {
     }
 
     pub(crate) fn modules(&self) -> &[Loaded] {
-        // SAFETY: nobody writes to it until this reader leaves.
+        // SAFETY: nothing writes to the list until this reader leaves.
         unsafe { self.list.modules() }
     }
 

@@ -1,4 +1,4 @@
-//! The bound of a wait that depends on nothing of the kernel's: on the CPU's own counter, and on the number of polls.
+//! A time limit for waits that needs nothing from the kernel: the CPU's own counter, and the number of polls.
 
 use core::time::Duration;
 

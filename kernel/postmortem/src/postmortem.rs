@@ -1,4 +1,4 @@
-//! The state of a kernel's death: a static.
+//! The state of a kernel's reports, in a static.
 
 use core::fmt::{self, Display, Write};
 use core::ptr::null_mut;
@@ -17,32 +17,37 @@ use crate::watchdog::{Ticks, Watchdog};
 use crate::words::Words;
 use crate::x86_64::{LastMachineCheck, MachineCheck};
 
-/// A function that writes a trace in the kernel's own form. It returns the writer's errors.
+/// A function that writes a trace in the form that the kernel chooses. It returns an error if the writer does.
+///
+/// ```
+/// // Lines of at most 80 columns, for a screen.
+/// const COMPACT: postmortem::WriteTrace = |walk, out| walk.write_compact(out, 80);
+/// ```
 pub type WriteTrace = fn(&Walk, &mut dyn Write) -> fmt::Result;
 
-/// What a report knows of the CPUs.
+/// The CPUs, as far as a report knows them.
 pub(crate) trait Cpus {
-    /// The one that writes it.
+    /// The CPU that writes the report.
     fn this(&self) -> usize;
 
-    /// The registers with which a walk of this one begins, and all of them if it was interrupted. `None`: it does not answer.
+    /// The registers with which a walk of this CPU begins, and all registers if the CPU was interrupted. `None` if the CPU does not answer.
     fn of(&self, cpu: usize) -> Option<(Registers, Option<&TrapFrame>)>;
 }
 
-/// Whether a dump is wanted, and the function that writes it, which is linked only into kernels that have asked for it.
+/// The condition for a dump, and the function that writes it, which is linked only into kernels that use `with_dump`.
 #[derive(Clone, Copy)]
 pub(crate) struct Dump {
     pub is_wanted: fn() -> bool,
     pub write: fn(&'static Postmortem, &dyn Cpus),
 }
 
-/// The data of one CPU: a kernel has a static array with one for each CPU.
+/// The data of one CPU. A kernel has a static array with an element for each CPU.
 #[derive(Debug)]
 pub struct PerCpu {
     side: Side,
     pub(crate) ticks: Ticks,
     pub(crate) machine_check: LastMachineCheck,
-    /// Of any CPU: see [`Postmortem::entry`].
+    /// The reports of a CPU, which need not be the CPU with this element's index: see [`Postmortem::entry`].
     pub(crate) entry: Entry,
 }
 
@@ -53,7 +58,7 @@ impl Default for PerCpu {
 }
 
 impl PerCpu {
-    /// The data of a CPU that has not reported anything yet.
+    /// Creates the data of a CPU that has not reported anything yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -71,12 +76,14 @@ impl PerCpu {
     }
 }
 
-/// The reports of a dying kernel: a static, made from the kernel's [`Platform`].
+/// The reports of a dying kernel, in a static that is made from the kernel's [`Platform`].
 ///
-/// The first line of a report is sent before any other method of the kernel is called, up to the place of the failure. The first
-/// failure is reported in full. A failure while that is written adds one line, and the callers again if the stack was full. A failure while that line is written ends in silence. Then
-/// [`Platform::leave`] is called, once: a CPU whose call of it fails halts. A report that does not continue for
-/// [`SECONDS`](crate::SECONDS) is ended by a CPU that it has stopped, or by the [watchdog](Self::tick).
+/// The first line of a report, up to the place of the failure, is sent before any method of the kernel except [`Platform::write`] is
+/// called. The first failure is reported in full. A failure during that report adds one line, and the callers again if the stack was full.
+/// A failure during that line adds nothing.
+///
+/// Then [`Platform::leave`] is called. If it fails, it is called once more; if it fails again, the CPU halts. A report that does not
+/// continue for [`SECONDS`](crate::SECONDS) is ended by a CPU that the report has stopped, or by the [watchdog](Self::tick).
 pub struct Postmortem {
     pub(crate) platform: &'static dyn Platform,
     per_cpu: &'static [PerCpu],
@@ -102,12 +109,12 @@ impl fmt::Debug for Postmortem {
     }
 }
 
-/// A [`Write`] that takes no lock, for kernels whose own console is behind one. Made by [`Postmortem::out`].
+/// A writer that takes no lock, for kernels whose own console has one. [`Postmortem::out`] returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Out(&'static Postmortem);
 
 impl Write for Out {
-    /// Never fails: bytes that the device does not take are lost.
+    /// Sends the text. Never returns an error: bytes that the device does not accept are lost.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text);
         Ok(())
@@ -125,7 +132,16 @@ impl Write for OnlySent {
 }
 
 impl Postmortem {
-    /// The reports of this kernel, which has as many CPUs as `per_cpu` has elements.
+    /// Creates the reports of a kernel with as many CPUs as `per_cpu` has elements.
+    ///
+    /// ```no_run
+    /// use postmortem::{PerCpu, Platform, Postmortem};
+    ///
+    /// const fn reports(kernel: &'static dyn Platform) -> Postmortem {
+    ///     static PER_CPU: [PerCpu; 4] = [const { PerCpu::new() }; 4];
+    ///     Postmortem::new(kernel, &PER_CPU)
+    /// }
+    /// ```
     #[must_use]
     pub const fn new(platform: &'static dyn Platform, per_cpu: &'static [PerCpu]) -> Self {
         Self {
@@ -146,22 +162,22 @@ impl Postmortem {
         }
     }
 
-    /// Keeps what is written in this region, for the next boot to [show](Self::show_last_words).
+    /// Keeps the last text of the kernel in `region`, which the next boot [shows](Self::show_last_words).
     #[must_use]
     pub const fn with_last_words(mut self, region: &'static Region) -> Self {
         self.last_words = Some(LastWords::new(region));
         self
     }
 
-    /// Writes traces by this function. Without it, they are text without registers.
+    /// Writes traces with the function `write`. Without this call, traces are text without registers.
     #[must_use]
     pub const fn with_traces(mut self, write: WriteTrace) -> Self {
         self.write_trace = write;
         self
     }
 
-    /// Writes what was printed last before the reset that led here, if that is known; then forgets it, to keep what is printed
-    /// from now on. To be called once, when the kernel boots.
+    /// Writes the last text before the reset that led to this boot, if it is known. Then discards it, to keep the text of this boot. Call
+    /// it once, when the kernel boots.
     pub fn show_last_words(&'static self) {
         if let Some(last_words) = &self.last_words {
             // Writing never fails.
@@ -169,28 +185,37 @@ impl Postmortem {
         }
     }
 
-    /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
-    /// went wrong.
+    /// Discards the kept text, so that the next boot shows nothing. Call it before the kernel resets the machine without a failure.
     pub fn forget_last_words(&self) {
         if let Some(last_words) = &self.last_words {
             last_words.forget();
         }
     }
 
-    /// How often the kernel was booted since power was switched on, this time included; counted where last words are kept and
-    /// shown.
+    /// Returns the number of boots since power was switched on, this boot included. [`Self::show_last_words`] counts them; 0 without a
+    /// region.
     pub fn boots(&self) -> u32 {
         self.last_words.as_ref().map_or(0, LastWords::boots)
     }
 
-    /// Sends text to the kernel's device, and keeps it as last words. Reports use this. A kernel's `println!` should too, so
-    /// that its text is kept, and so that a report can end an unfinished line.
+    /// Sends text to the kernel's device, and keeps it as last words. A kernel's `println!` should call it, so that its text is kept, and
+    /// so that a report ends an unfinished line.
+    ///
+    /// ```no_run
+    /// struct Console(&'static postmortem::Postmortem);
+    /// impl core::fmt::Write for Console {
+    ///     fn write_str(&mut self, text: &str) -> core::fmt::Result {
+    ///         self.0.write(text);
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
     pub fn write(&self, text: &str) {
         if let Some(last_words) = &self.last_words {
             if self.is_ending() {
                 last_words.keep_report(text.as_bytes());
             } else if !self.ladder.has_begun() {
-                // Of a CPU that does not answer, nothing from now on: it would be shown before the report.
+                // The text of a CPU that does not answer is not kept from now on, because it would be shown before the report.
                 last_words.keep(text.as_bytes());
             }
         }
@@ -229,7 +254,8 @@ impl Postmortem {
         self.ladder.has_begun() && self.ladder.writer() == owner()
     }
 
-    /// A writer for a report: takes no lock, because the holder may never release it. Ends an unfinished line.
+    /// Returns a writer for reports, and ends an unfinished line. The writer takes no lock, because a CPU that holds a lock may never
+    /// release it.
     pub fn out(&'static self) -> Out {
         if self.line_is_open.load(Ordering::Relaxed) {
             self.write("\n");
@@ -237,12 +263,12 @@ impl Postmortem {
         self.same_line()
     }
 
-    /// The same, which continues an unfinished line.
+    /// A writer that continues an unfinished line.
     pub(crate) const fn same_line(&'static self) -> Out {
         Out(self)
     }
 
-    /// The same as [`Self::out`], which keeps nothing.
+    /// A writer like [`Self::out`] whose text is not kept.
     pub(crate) fn only_sent(&'static self) -> OnlySent {
         if self.line_is_open.load(Ordering::Relaxed) {
             self.send("\n");
@@ -250,28 +276,28 @@ impl Postmortem {
         OnlySent(self)
     }
 
-    /// Starts the watchdog: every CPU that [ticks](Self::tick) watches the next one.
+    /// Starts the watchdog: every CPU that [ticks](Self::tick) watches the next CPU.
     pub fn start_watchdog(&self) {
         self.watchdog.start();
     }
 
-    /// Whether the watchdog watches this CPU: it has ticked.
+    /// Returns whether the watchdog watches this CPU, because the CPU has ticked.
     pub fn is_watched(&self) -> bool {
         let number = self.number(self.entry());
         number.is_some_and(|number| self.per_cpu(number).ticks.have_begun())
     }
 
-    /// Keeps what the hardware says of a machine check of this CPU, for the report.
+    /// Records a machine check of this CPU, as the hardware describes it, for the report.
     pub fn note_machine_check(&self, error: MachineCheck) {
         self.machine_check(Some(self.platform.cpu())).note(error);
     }
 
-    /// The stacks of this kernel.
+    /// Returns the stacks of this kernel.
     pub const fn stacks(&self) -> Stacks<'static> {
         Stacks::of(self.platform)
     }
 
-    /// What happened on this CPU, in words.
+    /// Returns the text of an exception on this CPU: what happened, and where.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
         self.words_of(self.number(self.entry()), frame)
     }
@@ -287,8 +313,8 @@ impl Postmortem {
         &cpu.machine_check
     }
 
-    /// Notes the number that [`Platform::cpu`] returns on this CPU, so that a report need not call it. To be called on each CPU once it
-    /// has its number. A report of a CPU that has not called this, ticked, or reported before, has one line more.
+    /// Records the number that [`Platform::cpu`] returns on this CPU, so that a report need not call that method. Call it on each CPU once
+    /// the number is known. Without it, and without a tick or report before, a report of the CPU has one additional line.
     pub fn know_cpu(&self) {
         self.number(self.entry());
     }
@@ -299,7 +325,7 @@ impl Postmortem {
         let entries = || self.per_cpu.iter().map(|it| &it.entry);
         let own = entries().find(|it| it.is_of(owner));
         let own = own.or_else(|| entries().find(|it| it.take(owner)));
-        // There are more CPUs than the kernel said. They share one.
+        // The machine has more CPUs than `per_cpu` has elements. The additional CPUs share an entry.
         own.unwrap_or(&NO_CPU.entry)
     }
 
@@ -315,7 +341,7 @@ impl Postmortem {
         entries.find(|it| it.number() == Some(number))
     }
 
-    /// The number of this CPU, whose reports are `entry`, if nothing has to be asked for that.
+    /// The number of this CPU, whose reports are `entry`, if it is known without a call of the kernel.
     pub(crate) fn known_number(&self, entry: &Entry) -> Option<usize> {
         match self.per_cpu {
             [_] => Some(0),
@@ -323,7 +349,8 @@ impl Postmortem {
         }
     }
 
-    /// The same. If the number is not known yet, asks the kernel. `None` if the kernel does not know it either.
+    /// The number of this CPU, whose reports are `entry`. Calls the kernel if it is not known yet. `None` if the kernel does not know it
+    /// either.
     pub(crate) fn number(&self, entry: &Entry) -> Option<usize> {
         self.known_number(entry).or_else(|| {
             let number = self.platform.cpu();
@@ -340,13 +367,13 @@ impl Postmortem {
         (0..self.per_cpu.len()).filter(|cpu| self.platform.is_online(*cpu))
     }
 
-    /// The same without this one.
+    /// The numbers of all CPUs that are online, without `this`.
     pub(crate) fn online_besides(&self, this: usize) -> impl Iterator<Item = usize> + '_ {
         let others = (0..self.per_cpu.len()).filter(move |cpu| *cpu != this);
         others.filter(|cpu| self.platform.is_online(*cpu))
     }
 
-    /// The same, and this one, which may be too early to be online.
+    /// The numbers of all CPUs that are online, and `this`, which may be too early to be online.
     pub(crate) fn running(&self, this: usize) -> impl Iterator<Item = usize> + '_ {
         let all = 0..self.per_cpu.len();
         all.filter(move |cpu| *cpu == this || self.platform.is_online(*cpu))

@@ -12,7 +12,7 @@ const MOST: usize = 4;
 /// Bytes of a page, the least that can be unmapped.
 const PAGE: u64 = 4096;
 
-/// More bytes than any kernel has of code: what a damaged table says is not looked for.
+/// More bytes than the code of any kernel has. A longer range in a damaged table is not used.
 const CODE: u64 = 1 << 28;
 
 /// Bytes between two ranges of one section: padding, code that is patched, and functions without rows.
@@ -60,7 +60,7 @@ impl Regions {
     /// The first address of these ranges of code that is in none of these regions.
     pub(crate) fn first_missing(&self, mut code: impl Iterator<Item = Range>) -> Option<u64> {
         code.find_map(|code| {
-            // At most one region continues behind each.
+            // At most one region continues after each region.
             let at = (0..MOST).fold(code.start, |at, _| match self.with(at) {
                 Section { bytes: [], .. } => at,
                 region => region.end(),

@@ -1,12 +1,12 @@
-//! The rendezvous: how one CPU stops the others while it reads their stacks. It takes no lock, and the holder never waits
-//! without a bound.
+//! The rendezvous: the protocol with which one CPU stops the others while it reads their stacks. It takes no lock, and the holder never
+//! waits without a time limit.
 //!
-//! One CPU at a time holds the others. It sends each an NMI; each answers with where it was interrupted, and waits in the
-//! handler until the holder releases it. A CPU that failed itself shows its own cause instead, and waits for its turn to hold.
-//! If the holder does not continue, a CPU that waits may take its place for good, for a report that ends the kernel.
+//! One CPU at a time holds the others. It sends an NMI to each. Each other CPU answers with where it was interrupted, and waits in the
+//! handler until the holder releases it. A CPU that failed itself shows its own cause instead, and waits for its turn to hold. If the
+//! holder does not continue, a waiting CPU may replace it permanently, for a report that ends the kernel.
 //!
-//! Pointers are untyped here: this file is only the protocol, whose orders of loads and stores `loom` checks in
-//! `tests/rendezvous.rs`. `held.rs` adds the types, and the lifetimes that make it safe.
+//! Pointers are untyped here. This file is only the protocol, whose orders of loads and stores `loom` checks in `tests/rendezvous.rs`.
+//! `held.rs` adds the types, and the lifetimes that make it safe.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -18,41 +18,41 @@ const NOBODY: usize = 0;
 /// How many bits the holder has in [`Rendezvous::held`].
 const CPU_BITS: u32 = 16;
 
-/// In [`Rendezvous::held`]: the holder has taken the place of another holder, and never releases the others.
+/// In [`Rendezvous::held`]: the holder has replaced another holder, and never releases the others.
 const FOR_GOOD: usize = 1 << (usize::BITS - 1);
 
-/// Who holds the others.
+/// The CPU that holds the others.
 #[derive(Debug)]
 pub struct Rendezvous {
-    /// In the low bits the number of the holder plus one, and above them a generation counter: how often any CPU has held the
-    /// others. By the counter a waiting CPU distinguishes a new holder from the one that it has answered, even if it has missed
-    /// the release in between.
+    /// The number of the holder plus one in the low bits, and above them a generation counter: how often any CPU has held the others. With
+    /// the counter a waiting CPU distinguishes a new holder from the holder that it has answered, even if it has missed the release in
+    /// between.
     pub held: AtomicUsize,
 }
 
-/// One CPU's state in the protocol. Only this CPU writes to it, except for `is_asked`.
+/// One CPU's state in the protocol. Only this CPU writes to it, except to `is_asked`.
 #[derive(Debug)]
 pub struct Side {
-    /// It was sent an NMI that it has not handled yet.
+    /// Whether this CPU was sent an NMI that it has not handled yet.
     pub is_asked: AtomicBool,
-    /// What it shows while it waits in the NMI's handler.
+    /// The data that this CPU shows while it waits in the NMI's handler.
     pub stopped: AtomicPtr<()>,
-    /// The value of [`Rendezvous::held`] that it has answered; if the current value differs, `stopped` is out of date.
+    /// The value of [`Rendezvous::held`] that this CPU has answered. If the current value differs, `stopped` is out of date.
     pub waits_for: AtomicUsize,
-    /// What it shows while it waits for its turn to hold; null otherwise.
+    /// The data that this CPU shows while it waits for its turn to hold; null otherwise.
     pub failed: AtomicPtr<()>,
-    /// How many times it holds the others, nested.
+    /// The number of nested calls with which this CPU holds the others.
     pub depth: AtomicUsize,
 }
 
-/// What a CPU shows.
+/// The data that a CPU shows to the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// It stopped for the holder: what it gave to [`Rendezvous::answer`].
+    /// The CPU stopped for the holder, and passed this pointer to [`Rendezvous::answer`].
     Stopped(NonNull<()>),
-    /// It waits for its turn: what it gave to [`Rendezvous::hold_for`].
+    /// The CPU waits for its turn, and passed this pointer to [`Rendezvous::hold_for`].
     Failed(NonNull<()>),
-    /// It has not answered.
+    /// The CPU has not answered.
     Silent,
 }
 
@@ -66,8 +66,8 @@ const fn after(held: usize) -> usize {
 }
 
 impl Rendezvous {
-    /// Makes this CPU hold the others, unless another one does, and returns whether it does now. Calls may be nested; the
-    /// others are released after as many calls of [`Self::release`].
+    /// Makes this CPU hold the others, unless another CPU does. Returns whether this CPU holds them. Calls may be nested; the others are
+    /// released after as many calls of [`Self::release`].
     pub fn hold(&self, this: usize, side: &Side) -> bool {
         let own = this.wrapping_add(1);
         let held = self.held.load(Ordering::Relaxed);
@@ -89,7 +89,8 @@ impl Rendezvous {
         holds
     }
 
-    /// As [`Self::hold`], but waits until it is possible, and meanwhile shows `failed`. `poll` is called again and again meanwhile.
+    /// Makes this CPU hold the others like [`Self::hold`], but waits until that is possible, and shows `failed` during the wait. Calls
+    /// `poll` repeatedly during the wait.
     pub fn hold_for(&self, this: usize, side: &Side, failed: NonNull<()>, mut poll: impl FnMut()) {
         if self.hold(this, side) {
             return;
@@ -103,7 +104,8 @@ impl Rendezvous {
         side.failed.store(null_mut(), Ordering::Relaxed);
     }
 
-    /// Makes this CPU hold the others for good, in place of the current holder, which does not continue. Returns whether it does now.
+    /// Makes this CPU hold the others permanently, instead of the current holder, which does not continue. Returns whether this CPU holds
+    /// them.
     pub fn take(&self, this: usize, side: &Side) -> bool {
         let held = self.held.load(Ordering::Relaxed);
         let new = after(held) | this.wrapping_add(1) | FOR_GOOD;
@@ -114,8 +116,8 @@ impl Rendezvous {
         taken.is_ok()
     }
 
-    /// Releases the others when it has been called as often as [`Self::hold`], unless another CPU has [taken](Self::take) this one's
-    /// place. Not inlined, so that a debugger can stop where a report is done.
+    /// Releases the others after as many calls as of [`Self::hold`], unless another CPU has [replaced](Self::take) this CPU as the holder.
+    /// Not inlined, so that a debugger can stop at the end of a report.
     #[inline(never)]
     pub fn release(&self, this: usize, side: &Side) {
         let depth = side.depth.load(Ordering::Relaxed).wrapping_sub(1);
@@ -123,30 +125,30 @@ impl Rendezvous {
         let held = self.held.load(Ordering::Relaxed);
         if depth == 0 && holder(held) == this.wrapping_add(1) {
             let free = held.wrapping_sub(holder(held));
-            // Release: all reads of the others' memory happen before this. It fails if the place is taken right now.
+            // Release: all reads of the others' memory happen before this. The exchange fails if another CPU takes over at this moment.
             let _ = (self.held).compare_exchange(held, free, Ordering::Release, Ordering::Relaxed);
         }
     }
 
-    /// The number of the CPU that holds the others, if one does.
+    /// Returns the number of the CPU that holds the others, if a CPU does.
     pub fn holder(&self) -> Option<usize> {
         holder(self.held.load(Ordering::Relaxed)).checked_sub(1)
     }
 
-    /// Whether this CPU holds the others: it reports.
+    /// Returns whether this CPU holds the others, because it reports.
     pub fn is_held_by(&self, this: usize) -> bool {
         holder(self.held.load(Ordering::Relaxed)) == this.wrapping_add(1)
     }
 
-    /// Whether another CPU holds this one.
+    /// Returns whether another CPU holds this CPU.
     pub fn is_held_by_other(&self, this: usize) -> bool {
         let holder = holder(self.held.load(Ordering::Relaxed));
         holder != NOBODY && holder != this.wrapping_add(1)
     }
 
-    /// Shows what was interrupted, and waits until the current holder releases this CPU. It does not wait for the next holder,
-    /// which sends an NMI of its own: that would arrive after the wait, when it is no longer needed. A holder that has taken the place
-    /// of another one does not release it. `poll` is called again and again meanwhile.
+    /// Shows what was interrupted, and waits until the current holder releases this CPU. It does not wait for the next holder, which sends
+    /// an NMI of its own: that NMI would arrive after the wait, when it is no longer needed. A holder that has replaced another holder does
+    /// not release this CPU. Calls `poll` repeatedly during the wait.
     pub fn answer(&self, side: &Side, stopped: NonNull<()>, mut poll: impl FnMut()) {
         let mut held = self.held.load(Ordering::Relaxed);
         if holder(held) == NOBODY {
@@ -169,7 +171,7 @@ impl Rendezvous {
         side.waits_for.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// What another CPU shows to the caller, which holds it. The pointer is valid until the caller's last [`Self::release`].
+    /// Returns what another CPU shows to the caller, which holds it. The pointer is valid until the caller's last [`Self::release`].
     pub fn shown(&self, other: &Side) -> Shown {
         // Only `hold_for` sets it, which does not return while the caller holds.
         if let Some(failed) = NonNull::new(other.failed.load(Ordering::Acquire)) {

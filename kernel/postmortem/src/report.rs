@@ -1,5 +1,4 @@
-//! The lines of a report after the first: machine, registers and code of an exception, callers; and the same for other CPUs and
-//! for tasks.
+//! The lines of a report after the first: machine, registers and code of an exception, callers; the same for other CPUs and for tasks.
 
 use core::fmt::{self, Write};
 
@@ -26,7 +25,7 @@ use crate::walk::{Walk, write_symbols};
 /// One report: what all of its traces share.
 pub(crate) struct Report {
     postmortem: &'static Postmortem,
-    /// Its tables know what verifying them has found.
+    /// The image, whose tables contain the result of their verification.
     image: Image,
     /// Its code that can be read.
     regions: Regions,
@@ -172,13 +171,13 @@ impl Report {
         })
     }
 
-    /// Writes every task that keeps the current one of this CPU waiting: the one that blocks it, the one that blocks that, and
-    /// so on.
+    /// Writes every task that keeps the current task of this CPU waiting: the task that blocks it, the task that blocks that task, and so
+    /// on.
     pub(crate) fn write_blockers(&self, out: &mut dyn Write, held: &Held<'_>) -> fmt::Result {
         let platform = self.postmortem.platform;
         let this = platform.current_task(held.cpu());
         let next = |task: &usize| platform.task(*task)?.blocked_by;
-        // In a deadlock they wait in a circle.
+        // In a deadlock, tasks wait for each other in a cycle.
         let blockers = core::iter::successors(next(&this), next).take(platform.tasks());
         let mut all = Ok(());
         for blocker in blockers.take_while(|blocker| *blocker != this) {
@@ -269,19 +268,26 @@ fn write_code(out: &mut dyn Write, regions: &Regions, pc: u64) -> fmt::Result {
 }
 
 impl Postmortem {
-    /// Writes the code around this address as a report does around the interrupted one: numbers of the size of an instruction where all
-    /// have the same, or else bytes, with that at the address in angle brackets.
+    /// Writes the code around the address `pc` in the form of a report, with the instruction or byte at `pc` in angle brackets. The numbers
+    /// have the size of an instruction if all instructions have the same size; otherwise they are bytes.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_code(&self, out: &mut dyn Write, pc: u64) -> fmt::Result {
         write_code(out, &Regions::readable(self.platform.image().code), pc)
     }
 
-    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
+    /// Writes the callers of code with these registers, on the stacks of the CPU with number `cpu` and of the tasks.
+    ///
+    /// ```no_run
+    /// # fn example(POSTMORTEM: &'static postmortem::Postmortem) -> core::fmt::Result {
+    /// // The callers of this function, outside of a report.
+    /// POSTMORTEM.write_callers(&mut POSTMORTEM.out(), 0, postmortem::capture())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_callers(
         &'static self,
         out: &mut dyn Write,
@@ -291,19 +297,26 @@ impl Postmortem {
         Report::new(self).write_callers(out, cpu, registers)
     }
 
-    /// Writes whole traces of all CPUs that are held.
+    /// Writes the complete trace of each CPU that is held.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_others(&'static self, out: &mut dyn Write, held: &Held<'_>) -> fmt::Result {
         Report::new(self).write_others(out, held, None)
     }
 
-    /// Writes every task with its state and its callers. `this` has the registers of the current task. The other CPUs are
-    /// [held](Self::hold) meanwhile, unless another CPU holds this one: mask interrupts.
+    /// Writes every task with its state and its callers. `this` has the registers of the current task.
+    ///
+    /// The other CPUs are [held](Self::hold) during this call, unless another CPU holds this CPU. Mask interrupts before the call.
+    ///
+    /// ```no_run
+    /// # fn example(POSTMORTEM: &'static postmortem::Postmortem) -> core::fmt::Result {
+    /// POSTMORTEM.write_tasks(&mut POSTMORTEM.out(), postmortem::capture())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
         let held = self.hold();
         if let Some(held) = &held {
@@ -312,7 +325,10 @@ impl Postmortem {
         Report::new(self).write_tasks(out, held.as_ref(), this)
     }
 
-    /// Returns the symbol table; if it cannot be used, writes why.
+    /// Returns the symbol table. If it cannot be used, returns `None` and writes the reason to `out`.
+    ///
+    /// # Errors
+    /// Returns an error if writing to `out` fails.
     pub fn symbols(
         &self,
         out: &mut dyn Write,

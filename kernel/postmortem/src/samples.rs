@@ -1,4 +1,4 @@
-//! Where a running kernel's time goes: call stacks, taken in a timer's interrupt, in memory that the kernel lends.
+//! A sampler of a running kernel: call stacks, recorded in a timer's interrupt, in memory that the kernel provides.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::probe;
 use crate::regions::Regions;
 use crate::stacks::Stacks;
 
-/// The most frames of a sample: the innermost ones. One with more is not complete.
+/// The most frames of a sample: the innermost ones. A sample of more frames is not complete.
 const FRAMES: usize = 64;
 
 /// Bytes of a packed sample.
@@ -28,8 +28,8 @@ const COMPLETE: u64 = 1 << 32;
 const USER: u64 = 1 << 33;
 const SAMPLE: u64 = 1 << 63;
 
-/// The samples of one CPU: a static with room for `WORDS` words, 65 at least, of which each sample takes one more than it has frames: 64 at
-/// most, the innermost ones. When there is no more room, the oldest ones make it.
+/// The samples of one CPU, in a static with space for `WORDS` words, at least 65. A sample needs one word for each of its frames, up to the
+/// 64 innermost, and one more. If the space is used up, new samples replace the oldest ones.
 #[derive(Debug)]
 pub struct Samples<const WORDS: usize> {
     words: [AtomicU64; WORDS],
@@ -38,7 +38,7 @@ pub struct Samples<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Samples<WORDS> {
-    /// None yet.
+    /// Creates an empty set of samples.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(WORDS > FRAMES) };
@@ -48,7 +48,7 @@ impl<const WORDS: usize> Samples<WORDS> {
         }
     }
 
-    /// Adds one. An NMI may come in the middle, and add another, which then lies behind this one.
+    /// Adds a sample. An NMI may interrupt this function, and add another sample, which follows this sample.
     fn add(&self, frames: &[u64], what: u64) {
         let length = frames.len().saturating_add(1);
         let first = self.written.fetch_add(length, Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl<const WORDS: usize> Default for Samples<WORDS> {
     }
 }
 
-/// Takes samples. It is made once, as its tables are verified then, and kept in a static.
+/// A sampler of call stacks. Create it once, because that verifies the tables, and keep it in a static.
 ///
 /// ```no_run
 /// use postmortem::{Postmortem, Sampler, Samples, TrapFrame};
@@ -107,7 +107,7 @@ impl<const WORDS: usize> Default for Samples<WORDS> {
 /// # fn this() -> usize { 0 }
 /// static CACHE: RuleCache<2048> = RuleCache::new();
 /// static SAMPLES: [Samples<16384>; 4] = [const { Samples::new() }; 4];
-/// // Set when there is something to look for: `Sampler::new(&POSTMORTEM, &CACHE)`.
+/// // Set to `Sampler::new(&POSTMORTEM, &CACHE)` when the measurement begins.
 /// static SAMPLER: Once<Sampler<2048>> = Once::new();
 ///
 /// fn timer_interrupt(frame: &TrapFrame) {
@@ -131,7 +131,7 @@ impl<const ENTRIES: usize> fmt::Debug for Sampler<ENTRIES> {
 }
 
 impl<const ENTRIES: usize> Sampler<ENTRIES> {
-    /// For this kernel, whose tables are verified here, with a cache that nothing else uses.
+    /// Creates a sampler of this kernel with a cache that nothing else uses, and verifies the tables.
     #[must_use]
     pub fn new(postmortem: &'static Postmortem, cache: &'static RuleCache<ENTRIES>) -> Self {
         let mut image = postmortem.platform.image();
@@ -145,8 +145,8 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         }
     }
 
-    /// Adds the call stack of what was interrupted. To be called in a timer's interrupt, or in an NMI, of the CPU whose `samples` these
-    /// are. It takes no lock, and reads nothing but stacks.
+    /// Adds the call stack of the interrupted code to `samples`, which must be those of this CPU. Call it in a timer's interrupt, or in an
+    /// NMI. It takes no lock, and reads only stacks, tables and code.
     pub fn sample<const WORDS: usize>(&self, samples: &Samples<WORDS>, frame: &TrapFrame) {
         if frame.is_user() {
             samples.add(&[frame.pc()], USER);
@@ -154,7 +154,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         }
         let platform = self.postmortem.platform;
         let stacks = Stacks::of(platform);
-        // The one that was read last: to look through all takes longer than to read.
+        // The stack that was read last, because a search of all stacks takes longer than a read.
         let last = core::cell::Cell::new(unwind::Range::new(0, 0));
         let read = |address: u64| {
             if !address.is_multiple_of(WORD) {
@@ -165,7 +165,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
                 let stack = stacks.find(|stack| stack.words.holds(address, WORD))?;
                 last.set(stack.words);
             }
-            // SAFETY: aligned, as just checked, and a stack's, which `Platform` promises is no device.
+            // SAFETY: aligned, as just checked, and in a stack, which is not a device: the implementation of `Platform` guarantees it.
             unsafe { probe::read(address) }
         };
         let stack_of = |sp| {
@@ -189,10 +189,10 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         samples.add(found.get(..count).unwrap_or_default(), what);
     }
 
-    /// Sends the samples of the CPU with this number over the kernel's device, from the newest on, of which there were `rate` a second;
-    /// `unwind-qemu profile LOG --image KERNEL OUT.svg` makes a picture of them. While they are sent, none is added.
+    /// Sends the samples of the CPU with this number over the kernel's device, the newest first. `rate` is the number of samples a second.
     ///
-    /// A line for each sample:
+    /// `unwind-qemu profile LOG --image KERNEL OUT.svg` draws a flame graph of them. Do not add samples during the call. There is a line
+    /// for each sample:
     ///
     /// ```text
     /// profile begin 2 x86_64 0123456789abcdef 0xffffffff80102030 100 7b20c1d4 5d1c9f0a
@@ -200,8 +200,17 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
     /// profile end 2 7b20c1d4 77665544
     /// ```
     ///
-    /// Its frames are packed as the words of a [dump](Postmortem::with_dump), the innermost first, each the address to look up. It is
-    /// `complete`, or `incomplete`, or the program counter of `user` code.
+    /// The frames of a sample are packed like the words of a [dump](Postmortem::with_dump), the innermost first; each is the address to
+    /// look up. A sample is `complete`, or `incomplete`, or the program counter of `user` code.
+    ///
+    /// ```no_run
+    /// # fn example(SAMPLER: &postmortem::Sampler<2048>, SAMPLES: &[postmortem::Samples<16384>; 4]) {
+    /// // 100 samples a second were taken; the timer's interrupts are off now.
+    /// for (cpu, samples) in SAMPLES.iter().enumerate() {
+    ///     SAMPLER.send(samples, cpu, 100);
+    /// }
+    /// # }
+    /// ```
     pub fn send<const WORDS: usize>(&self, samples: &Samples<WORDS>, cpu: usize, rate: u64) {
         // The device takes everything.
         let _ = self.send_lines(samples, cpu, rate);

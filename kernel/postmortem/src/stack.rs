@@ -2,10 +2,10 @@
 
 use unwind::Range;
 
-/// A function that reads the word at an address; `None` if it must not or cannot be read.
+/// A function that reads the word at an address. It returns `None` if the word must not or cannot be read.
 pub type ReadWord<'a> = &'a dyn Fn(u64) -> Option<u64>;
 
-/// The words from `address` on, each of so many bytes, if all of them can be read.
+/// Reads `COUNT` words of `bytes` bytes each, starting at `address`, if all of them can be read.
 pub(crate) fn read_words<const COUNT: usize>(
     read: ReadWord<'_>,
     address: u64,
@@ -18,28 +18,37 @@ pub(crate) fn read_words<const COUNT: usize>(
     Some(words)
 }
 
-/// The owner of a stack, and so its name in reports.
+/// The owner of a stack, which names the stack in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Only this CPU runs on it: "irq", or "irq of cpu 1".
+    /// A stack on which only the CPU with this number runs, with a name: "irq" on CPU 0, "irq of cpu 1" on CPU 1.
     Cpu(&'static str, usize),
-    /// The task with this number runs on it, on any CPU: "task NAME".
+    /// A stack on which the task with this number runs, on any CPU: "task NAME".
     Task(usize),
 }
 
-/// A stack: its ranges of addresses and its owner.
+/// A stack: its address ranges and its owner.
+///
+/// ```
+/// use postmortem::{Range, Stack};
+///
+/// let stack = Stack::new("boot", 0, Range::new(0x20_1000, 0x21_0000)).with_guard(0x1000);
+/// assert_eq!(stack.end(), 0x21_0000);
+/// // A stack pointer in the guard page: the stack has overflowed.
+/// assert!(stack.holds(0x20_0ff8));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Its owner.
+    /// The owner.
     pub owner: Owner,
-    /// The unmapped pages below its words; an empty range if there are none.
+    /// The unmapped pages below the words; an empty range if there are none.
     pub guard: Range,
-    /// Its words. The last one ends at the stack pointer of an empty stack.
+    /// The addresses of the words. The end is the stack pointer of the empty stack.
     pub words: Range,
 }
 
 impl Stack {
-    /// A stack without guard pages: its words are `words`, and only this CPU runs on it.
+    /// Creates a stack without guard pages on which only the CPU with number `cpu` runs. `words` are the addresses of its words.
     #[must_use]
     pub const fn new(name: &'static str, cpu: usize, words: Range) -> Self {
         Self {
@@ -49,26 +58,26 @@ impl Stack {
         }
     }
 
-    /// The same stack with so many bytes of guard pages right below its words.
+    /// Returns the stack with `bytes` bytes of guard pages directly below its words.
     #[must_use]
     pub const fn with_guard(mut self, bytes: u64) -> Self {
         self.guard = Range::new(self.words.start.saturating_sub(bytes), self.words.start);
         self
     }
 
-    /// The range of its stack pointer, which includes the guard pages, for after an overflow.
+    /// Returns the range of stack pointers, which includes the guard pages, because a stack may have overflowed.
     #[must_use]
     pub const fn range(&self) -> Range {
         Range::new(self.guard.start, self.words.end)
     }
 
-    /// Whether code that runs on it has this stack pointer.
+    /// Returns whether code with this stack pointer runs on this stack.
     #[must_use]
     pub const fn holds(&self, sp: u64) -> bool {
         self.range().holds_stack_pointer(sp)
     }
 
-    /// The stack pointer of the empty stack.
+    /// Returns the stack pointer of the empty stack.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.words.end

@@ -1,4 +1,4 @@
-//! All stacks of a kernel: what a walk may read, and names for addresses and stack pointers.
+//! All stacks of a kernel: the memory that a walk may read, and names for addresses and stack pointers.
 
 use core::fmt;
 
@@ -11,24 +11,32 @@ use crate::platform::Platform;
 use crate::probe;
 use crate::stack::{Owner, Stack};
 
-/// All stacks of a kernel, and how they are read.
+/// All stacks of a kernel, with access to their words.
+///
+/// ```no_run
+/// # fn example(kernel: &'static dyn postmortem::Platform, sp: u64) {
+/// let stacks = postmortem::Stacks::of(kernel);
+/// // Such as "stack irq of cpu 1".
+/// println!("{}", stacks.place(sp));
+/// # }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Stacks<'a>(pub(crate) &'a dyn Platform);
 
 impl<'a> Stacks<'a> {
-    /// The stacks of this kernel.
+    /// Returns the stacks of this kernel.
     #[must_use]
     pub const fn of(platform: &'a dyn Platform) -> Self {
         Self(platform)
     }
 
-    /// All stacks, in the order of the platform's list.
+    /// Returns all stacks, in the order of [`Platform::stack`].
     pub fn iter(self) -> impl Iterator<Item = Stack> + 'a {
         (0..).map_while(move |index| self.0.stack(index))
     }
 
-    /// The eight bytes at `address`, if that is a multiple of 8, they lie in the words of a stack and can be read. In a dying kernel the
-    /// memory of a stack may be unmapped; then the read faults, and the result is `None`.
+    /// Reads the eight bytes at `address`. Returns `None` unless `address` is a multiple of 8 and the bytes are words of one stack that can
+    /// be read. In a dying kernel a stack may be unmapped; then the read faults, and the result is `None`.
     #[must_use]
     pub fn read_u64(self, address: u64) -> Option<u64> {
         if !address.is_multiple_of(8) {
@@ -41,30 +49,30 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The same of a word of this architecture: 32 bits on 32-bit ARM, 64 elsewhere.
+    /// Reads the word at `address` like [`Self::read_u64`]: 32 bits on 32-bit ARM, 64 bits elsewhere.
     ///
-    /// All reads of stacks go through here: whatever address a damaged frame has, nothing outside of stacks is read.
+    /// All reads of stacks use this function, so that no address in a damaged frame makes a report read other memory.
     pub(crate) fn read_word(self, address: u64) -> Option<u64> {
         if !address.is_multiple_of(Registers::WORD) || !self.holds_words(address, Registers::WORD) {
             return None;
         }
-        // SAFETY: aligned, as just checked, and not a device, as `Platform` promises for the words of every stack.
+        // SAFETY: aligned, as just checked, and not a device: the implementation of `Platform` guarantees it for the words of every stack.
         unsafe { probe::read(address) }
     }
 
-    /// Whether so many bytes from `address` on are words of one stack.
+    /// Returns whether the `bytes` bytes at `address` are words of one stack.
     #[must_use]
     pub fn holds_words(self, address: u64, bytes: u64) -> bool {
         self.iter().any(|stack| stack.words.holds(address, bytes))
     }
 
-    /// The stack that an address belongs to, guard pages included.
+    /// Returns the stack that contains an address in its words or guard pages.
     #[must_use]
     pub fn find(self, address: u64) -> Option<Stack> {
         self.iter().find(|stack| stack.range().holds(address, 1))
     }
 
-    /// The stack that this stack pointer is in, as text: "stack boot", "stack irq overflowed", "no stack".
+    /// Returns the stack that contains this stack pointer, as text: "stack boot", "stack irq overflowed", "no stack".
     #[must_use]
     pub const fn place(self, sp: u64) -> Place<'a> {
         Place {
@@ -83,7 +91,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// What is known of an address whose access failed, as text to append: ", guard page of stack boot", or nothing.
+    /// Returns the stack whose guard page contains an address, as text to append: ", guard page of stack boot", or nothing.
     #[must_use]
     pub const fn guard(self, address: u64) -> Guard<'a> {
         Guard {
@@ -138,7 +146,7 @@ impl fmt::Display for TaskName<'_> {
     }
 }
 
-/// A stack pointer; as text, the stack that it is in.
+/// A stack pointer. Its text is the stack that contains it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     stacks: Stacks<'a>,
@@ -162,7 +170,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// An address whose access failed; as text, the stack whose guard page it is in.
+/// An address whose access failed. Its text is the stack whose guard page contains it, or nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'a> {
     stacks: Stacks<'a>,

@@ -1,4 +1,4 @@
-//! The subject of a report: the CPU that it is about, and what that was doing.
+//! The subject of a report: the CPU that it is about, and what that CPU was doing.
 
 use core::fmt::{self, Write};
 
@@ -83,7 +83,7 @@ pub(crate) struct FirstLine<'a> {
 }
 
 impl FirstLine<'_> {
-    /// Writes the beginning of the line: what happened, and where. Calls nothing of the kernel's but `out`.
+    /// Writes the start of the line: what happened, and where. Calls no function of the kernel except `out`.
     pub(crate) fn write_head(&self, out: &mut dyn Write) -> fmt::Result {
         let (what, frame) = match self.cause {
             Cause::Panic(info, _) => {
@@ -114,7 +114,7 @@ impl FirstLine<'_> {
         write!(out, " at {:#018x}", frame.pc())
     }
 
-    /// Whether the beginning of the line would be another if the number of the CPU were known.
+    /// Whether the start of the line would differ if the number of the CPU were known.
     pub(crate) const fn lacks_cpu(&self) -> bool {
         self.cpu.is_none() && !matches!(self.cause, Cause::Panic(..))
     }

@@ -1,5 +1,5 @@
-//! The unwind tables of an image, and what they are worth: those that `sframe-link` adds and, on 32-bit ARM, those
-//! of its compiler.
+//! The unwind tables of an image, and their verified state: the tables that `sframe-link` adds and, on 32-bit ARM, the compiler's exception
+//! tables.
 
 use core::fmt;
 

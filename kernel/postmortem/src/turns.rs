@@ -1,14 +1,12 @@
-//! Who may read and who may write two copies of something: readers never wait, and whoever changes it writes to the copy that is
-//! not shown.
+//! Access to two copies of a list: readers never wait, and a change writes to the copy that is not shown.
 //!
-//! All of it is one word: which copy is shown, and how many readers there are. A reader adds itself and learns the copy in one
-//! step, so its copy is the one that was shown when it was counted. If the word says that there is no reader, all that were counted
-//! before have left, whichever copy they had; one that comes later is told the copy shown now. So the other one is nobody's, until
-//! that is shown.
+//! The state is one word: the copy that is shown, and the number of readers. A reader adds itself and learns the copy in one step, so its
+//! copy was shown when it was counted. If the word has no reader, all earlier readers have left, whether they read one copy or the other,
+//! and each later reader gets the copy that is shown now. Therefore nothing uses the other copy until it is shown.
 //!
-//! Acquire and release on that word are enough: a reader's last read happens before the store that takes it off, and the word
-//! without readers comes of that store; what is written to a copy happens before the store that shows it, and a reader's first
-//! step reads that, or a later one of the same chain of changes of the word.
+//! Acquire and release on that word are enough. A reader's last read happens before the store that removes the reader, and a word without
+//! readers results from that store. The writes to a copy happen before the store that shows it, and a reader's first step reads that store,
+//! or a later one in the same chain of changes of the word.
 
 use crate::atomics::{AtomicBool, AtomicUsize, Ordering};
 

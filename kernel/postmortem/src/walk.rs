@@ -1,4 +1,4 @@
-//! From registers to a trace: the one place that uses the unwinder.
+//! From registers to a trace: the only place that uses the unwinder.
 
 use core::cell::Cell;
 use core::fmt::{self, Write};
@@ -24,7 +24,15 @@ use crate::x86_64::LastMachineCheck;
 /// How many of the first and of the last frames to show of a recursion that has filled its stack.
 pub(crate) const SHOWN: (u32, u32) = (256, 32);
 
-/// A walk that can be started, from some registers outwards, on the stacks of one CPU and of all tasks.
+/// A walk from given registers to the outermost caller, on the stacks of one CPU and of all tasks. A [`WriteTrace`](crate::WriteTrace)
+/// function gets it, and chooses the form in which the trace is written.
+///
+/// ```no_run
+/// # const fn reports(kernel: &'static dyn postmortem::Platform, per_cpu: &'static [postmortem::PerCpu]) -> postmortem::Postmortem {
+/// // Text, with the registers of every interrupted frame.
+/// postmortem::Postmortem::new(kernel, per_cpu).with_traces(|walk, out| walk.write(out, true))
+/// # }
+/// ```
 pub struct Walk {
     platform: &'static dyn Platform,
     /// The last machine check of the CPU, for the text of one.
@@ -128,10 +136,10 @@ impl Walk {
         }
     }
 
-    /// Walks, and passes the trace as events to `listener`: the same events for every form of text.
+    /// Walks, and passes the trace to `listener` as events. The events are the same for every form of text.
     ///
     /// # Errors
-    /// The errors of `listener`; the first one ends the trace.
+    /// Returns the first error of `listener`, which ends the trace.
     pub fn tell(
         &self,
         listener: &mut dyn FnMut(&Event<'_, Registers>) -> fmt::Result,
@@ -175,11 +183,11 @@ impl Walk {
             .map(|_| ())
     }
 
-    /// Calls `write` with the form of text for events: with names from `symbols` and, if wanted, the registers of every
+    /// Calls `write` with the form of text for events: with names from `symbols` and, if `with_registers` is true, the registers of every
     /// interrupted frame.
     ///
     /// # Errors
-    /// The errors of `write`.
+    /// Returns an error if `write` does.
     pub fn with_text(
         &self,
         symbols: Option<SymbolTable<'_>>,
@@ -196,10 +204,10 @@ impl Walk {
         write(&text.trap_words(&words).trap_lines(&lines))
     }
 
-    /// Writes the trace as text, one line for each frame; if wanted with the registers of every interrupted frame.
+    /// Writes the trace as text, one line for each frame; if `with_registers` is true, with the registers of every interrupted frame.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
         self.write_left_out(out)?;
         let symbols = write_symbols(&self.image, out)?;
@@ -211,7 +219,7 @@ impl Walk {
     /// Writes the trace in lines of at most `width` characters, for a screen: see [`unwind::compact`].
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_compact(&self, out: &mut dyn Write, width: usize) -> fmt::Result {
         self.write_left_out(out)?;
         let symbols = parse_symbols(&self.image).ok().and_then(Result::ok);
@@ -223,7 +231,7 @@ impl Walk {
     /// Writes the trace as markup for a symbolizer on the host. The kernel must run at its link address.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_markup(&self, out: &mut dyn Write) -> fmt::Result {
         self.write_left_out(out)?;
         let code = self.image.code;
@@ -239,8 +247,8 @@ impl Walk {
         })
     }
 
-    /// The function with code at this address, as far as it has a name: for code without rows. The image's symbol table is parsed
-    /// once, and left in `of_image`: the inner `None` says that it cannot be used.
+    /// The function with code at this address, if it has a name, for code without rows. The image's symbol table is parsed once, and stored
+    /// in `of_image`; the inner `None` means that it cannot be used.
     fn function_at(
         &self,
         modules: &[Loaded],

@@ -1,16 +1,16 @@
-//! Finds CPUs that hang with interrupts masked: at every tick of its timer each CPU checks whether the timer of the next one
-//! still ticks.
+//! Finds CPUs that hang with interrupts masked. At every tick of its timer each CPU checks whether the timer of the next CPU still ticks.
 //!
 //! A report masks interrupts, too. A CPU whose report, or whose wait for another report, continues does not hang.
 //!
-//! So it needs two CPUs. A single one would need a periodic NMI, such as that of a performance counter.
+//! The watchdog needs two CPUs. A single CPU would need a periodic NMI, such as that of a performance counter.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Seconds without a tick after which a CPU is taken to hang. Long, because an emulator may run its CPUs one after another.
+/// The number of seconds without a tick after which a CPU counts as hung. It is long, because an emulator may run its CPUs one after
+/// another.
 pub const SECONDS: u64 = 3;
 
-/// What the watchdog knows of one CPU.
+/// The watchdog's data for one CPU.
 #[derive(Debug)]
 pub struct Ticks {
     /// Ticks of this CPU so far.
@@ -28,7 +28,7 @@ impl Default for Ticks {
 }
 
 impl Ticks {
-    /// The ticks of a CPU whose timer has not ticked yet.
+    /// Creates the data of a CPU whose timer has not ticked yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Ticks {
         }
     }
 
-    /// Whether this CPU is watched: its timer has ticked.
+    /// Returns whether this CPU is watched, because its timer has ticked.
     pub fn have_begun(&self) -> bool {
         self.own.load(Ordering::Relaxed) > 0
     }
@@ -57,7 +57,7 @@ impl Default for Watchdog {
 }
 
 impl Watchdog {
-    /// A watchdog that is off.
+    /// Creates a watchdog that is off.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -65,15 +65,15 @@ impl Watchdog {
         }
     }
 
-    /// Turns it on.
+    /// Turns the watchdog on.
     pub fn start(&self) {
         self.is_on.store(true, Ordering::Release);
     }
 
-    /// Notes a tick of `this` CPU, and returns the CPU that hangs, if the one that it watches does.
+    /// Counts a tick of CPU `this`. Returns the CPU that hangs, if the watched CPU does.
     ///
-    /// `cpus` are the numbers of the CPUs that are online, in order; `ticks` returns a CPU's ticks, and `steps` a number that changes
-    /// while a report of the CPU continues.
+    /// `cpus` are the numbers of the CPUs that are online, in order; `ticks` returns a CPU's ticks, and `steps` a number that changes while
+    /// a report of the CPU continues.
     pub fn tick<'a>(
         &self,
         this: usize,

@@ -1,4 +1,4 @@
-//! The text of an exception, with what is known beside the trap frame: a machine check.
+//! The text of an exception, with what is known in addition to the trap frame: a machine check.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Writers for reports that take no lock, because who holds it may be what has failed.
+//! Writers for reports that take no lock, because the holder of a lock may be the code that failed.
 
 use core::fmt::{self, Write};
 use core::hint::spin_loop;
@@ -32,7 +32,16 @@ impl Sender {
     }
 }
 
-/// A function that prints text, as a writer, for a kernel that has no other: `PrintFn(|text| early_print(text))`. It must take no lock.
+/// A function that prints text, as a writer, for a kernel without another writer. The function must not take a lock.
+///
+/// ```
+/// fn early_print(text: &str) {
+///     // Send each byte to the console.
+/// #   let _ = text;
+/// }
+///
+/// postmortem::print(&mut postmortem::PrintFn(early_print), &"a test of the report");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PrintFn(pub fn(&str));
 
@@ -43,7 +52,13 @@ impl Write for PrintFn {
     }
 }
 
-/// A PL011 serial port, as most boards of Arm have, as a writer. The kernel or its firmware has set it up.
+/// A PL011 serial port, as on most Arm boards, as a writer. The kernel or its firmware must have set it up.
+///
+/// ```no_run
+/// // SAFETY: on QEMU's board `virt`, the registers of the PL011 are mapped there, as device memory.
+/// let mut serial = unsafe { postmortem::Pl011::at(0x0900_0000 as *mut u32) };
+/// postmortem::print(&mut serial, &"a test of the report");
+/// ```
 #[derive(Debug)]
 pub struct Pl011 {
     registers: *mut u32,
@@ -51,10 +66,10 @@ pub struct Pl011 {
 }
 
 impl Pl011 {
-    /// The port whose registers begin at this address.
+    /// Creates a writer to the port whose registers begin at the address `registers`.
     ///
     /// # Safety
-    /// A PL011's registers are mapped there, as device memory.
+    /// The caller must guarantee that a PL011's registers are mapped at this address, as device memory.
     #[must_use]
     pub const unsafe fn at(registers: *mut u32) -> Self {
         Self {
@@ -72,7 +87,8 @@ impl Write for Pl011 {
         const IS_FULL: u32 = 1 << 5;
         let registers = self.registers;
         self.sender.send(text, |byte| {
-            // SAFETY: whoever made this says that the registers are there. The first one is `UARTDR` (3.3.1), which sends what is written.
+            // SAFETY: the caller of `at` guarantees that the registers are there. The first register is `UARTDR` (3.3.1), which sends what
+            // is written.
             unsafe {
                 let has_room = registers.wrapping_add(FLAGS).read_volatile() & IS_FULL == 0;
                 if has_room {

@@ -1,11 +1,11 @@
-//! A read that may fault: the memory that a report reads may be what has failed.
+//! Reads that may fault, because the memory that a report reads may be the memory that failed.
 //!
-//! The read is one instruction at a known address. If it raises an exception, the kernel's handler calls [`recover`], which
-//! makes the read return that it failed.
+//! The read is one instruction at a known address. If it raises an exception, the kernel's handler calls [`recover`], which makes the read
+//! return an error.
 //!
-//! On x86-64 the `iretq` of such an exception unblocks NMIs (volume 3, 7.7.1 "Handling Multiple NMIs"). In an NMI handler the
-//! next NMI could then overwrite the first one's frame. A report takes that risk, only if a read faults: a return without
-//! `iretq` could not use the trap code that all exceptions share.
+//! On x86-64 the `iretq` of such an exception unblocks NMIs (volume 3, 7.7.1 "Handling Multiple NMIs"). In an NMI handler the next NMI
+//! could then overwrite the first NMI's frame. A report takes that risk only if a read faults: a return without `iretq` could not use the
+//! trap code that all exceptions share.
 
 use crate::arch::TrapFrame;
 
@@ -39,7 +39,7 @@ unsafe extern "C" {
 
 #[cfg(target_os = "none")]
 unsafe extern "C" {
-    /// Where it goes on after a fault; has no value, only an address.
+    /// The address at which the read continues after a fault; has no value, only an address.
     static postmortem_read_failed: u8;
 }
 
@@ -48,7 +48,7 @@ unsafe extern "C" {
 /// If the kernel's exception handler does not call [`recover`], a failed read is a fault like any other.
 ///
 /// # Safety
-/// The address is a multiple of the size of a word, and not that of a device register with side effects.
+/// The caller must guarantee that the address is a multiple of the size of a word, and not of a device register with side effects.
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
     // SAFETY: as below.
@@ -61,16 +61,16 @@ pub(crate) unsafe fn read(address: u64) -> Option<u64> {
 /// If the kernel's exception handler does not call [`recover`], a failed read is a fault like any other.
 ///
 /// # Safety
-/// The address is a multiple of 8, and not that of a device register with side effects.
+/// The caller must guarantee that the address is a multiple of 8, and not of a device register with side effects.
 #[cfg(all(target_os = "none", not(target_arch = "arm")))]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
-    // SAFETY: the read has no side effects, as the caller says. If it faults, `recover` makes it return, or the handler reports
-    // the fault and does not return.
+    // SAFETY: the caller guarantees that the read has no side effects. If it faults, `recover` makes it return, or the handler reports the
+    // fault and does not return.
     let answer = unsafe { postmortem_read(address) };
     (answer.is_there != 0).then_some(answer.word)
 }
 
-/// Where the read lies: with the image's symbols, a host tells by it how far a loader has moved the image.
+/// The address of the read function. The host compares it with the image's symbols, to find how far a loader has moved the image.
 pub(crate) fn address() -> u64 {
     #[cfg(target_os = "none")]
     return postmortem_read as *const () as u64;
@@ -78,8 +78,18 @@ pub(crate) fn address() -> u64 {
     0
 }
 
-/// To be called first for every exception. If it came from a read of a report, makes that read fail, and returns true: then the
-/// handler has to return at once. False where the handler [cannot return](TrapFrame::can_return).
+/// Makes a report's read fail if this exception came from the read, and returns true: the handler must then return immediately.
+///
+/// Call it first for every exception. It returns false for all other exceptions, and if the handler [cannot return](TrapFrame::can_return).
+///
+/// ```no_run
+/// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
+///     if postmortem::probe::recover(frame) {
+///         return;
+///     }
+///     // Interrupts, and exceptions that the kernel can handle.
+/// }
+/// ```
 #[cfg(target_os = "none")]
 pub fn recover(frame: &mut TrapFrame) -> bool {
     let is_ours = frame.can_return()
@@ -94,14 +104,23 @@ pub fn recover(frame: &mut TrapFrame) -> bool {
 /// On the host, where tests run, reads do not fault.
 ///
 /// # Safety
-/// There is an aligned, readable word at this address.
+/// The caller must guarantee that an aligned, readable word is at this address.
 #[cfg(not(target_os = "none"))]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
-    // SAFETY: the caller says that an aligned word can be read there.
+    // SAFETY: the caller guarantees that an aligned word can be read at this address.
     Some(unsafe { (address as *const u64).read_volatile() })
 }
 
-/// On the host, where tests run, there are no exceptions.
+/// Returns false: on the host, where tests run, there are no exceptions.
+///
+/// ```no_run
+/// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
+///     if postmortem::probe::recover(frame) {
+///         return;
+///     }
+///     // Interrupts, and exceptions that the kernel can handle.
+/// }
+/// ```
 #[cfg(not(target_os = "none"))]
 pub fn recover(_: &mut TrapFrame) -> bool {
     false
