@@ -1,36 +1,37 @@
-//! Trap code: what the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: D1.3
+//! Trap code: the code that the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: D1.3
 //! "Exceptions".
 //!
-//! Before anything is written, the MMU is asked whether the stack has room. To compare with a range of addresses, or to test a
-//! bit of the stack pointer, was rejected: a kernel with a stack for each task would have to keep the range up to date, or to
-//! give all stacks the same size and alignment.
+//! Before anything is written, the MMU shows whether the stack has space. A comparison with a range of addresses, and a test of a bit of
+//! the stack pointer, were rejected: a kernel with a stack for each task would have to keep the range up to date, or to give all stacks the
+//! same size and alignment.
 
-/// Defines the 16 vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel at EL1. All of them save a
-/// [`TrapFrame`](crate::aarch64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
-/// interrupted code goes on. If the handler has unmasked exceptions, which overwrite `ELR_EL1`, it must mask them before it
+/// Defines the 16 vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel at EL1.
+///
+/// Each vector saves a [`TrapFrame`](crate::aarch64::TrapFrame) and calls `handler`, an `extern "C" fn(&mut TrapFrame)`. When the handler
+/// returns, the interrupted code continues. A handler that has unmasked exceptions, which overwrite `ELR_EL1`, must mask them before it
 /// returns.
 ///
-/// The frame is written to the stack that `sp` points to: that of the interrupted code or, in a kernel that runs on `SP_EL0`, a
-/// stack for exceptions. If that has no room, it is written to an overflow stack, from which nothing returns; see
-/// [`TrapFrame::is_on_overflow_stack`](crate::aarch64::TrapFrame::is_on_overflow_stack). `overflow_stack` are instructions that
-/// load into `x0` the end of the CPU's overflow stack, which has [`OVERFLOW_STACK`](crate::aarch64::OVERFLOW_STACK) bytes. They
-/// use no other register and no stack.
+/// The frame is written to the stack of `sp`: the stack of the interrupted code or, in a kernel that runs on `SP_EL0`, a stack for
+/// exceptions. If that stack has no space, the frame is written to an overflow stack, from which no handler can return; see
+/// [`TrapFrame::is_on_overflow_stack`](crate::aarch64::TrapFrame::is_on_overflow_stack).
 ///
-/// `room` is optional: instructions that find out whether there is room. They begin with the address of the frame in `x0`, and
-/// end with zero in `x0` if the frame can be written there. They keep all other registers. At most 22 instructions have room in a
-/// vector; more do not assemble: `invalid .org offset`. Without them, the MMU is asked: a lost stack pointer that happens to point
-/// to writable memory is used as it is.
-/// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
+/// `overflow_stack` are instructions that load into `x0` the end address of the CPU's overflow stack, which has
+/// [`OVERFLOW_STACK`](crate::aarch64::OVERFLOW_STACK) bytes. They must use no other register and no stack.
 ///
-/// The frame has no floating-point or SIMD registers. So the kernel is compiled without them, as for the target
-/// `aarch64-unknown-none-softfloat`, or its handler saves them.
+/// `room` is optional: instructions that check whether the stack has space. They begin with the address of the frame in `x0`, and end with
+/// zero in `x0` if the frame can be written there. They must keep all other registers. At most 22 instructions fit into a vector; more do
+/// not assemble: `invalid .org offset`. Without `room`, the MMU is queried; then a lost stack pointer that happens to contain the address
+/// of writable memory is used as it is. Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
 ///
-/// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. It does not save
-/// `SP_EL0`: a kernel with threads at EL0 switches it with them.
+/// The frame has no floating-point or SIMD registers. Therefore the kernel must be compiled without them, as for the target
+/// `aarch64-unknown-none-softfloat`, or its handler must save them.
 ///
-/// Assembly may jump to `trap_return_above`, with all exceptions masked and a frame at `sp`: it restores all registers from the
-/// frame, removes that, and goes on where the frame says, on this stack. Thus a task goes on later on a stack to which a handler
-/// has copied its frame.
+/// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the path to the overflow stack `TPIDR_EL0`. It does not save `SP_EL0`: a kernel
+/// with threads at EL0 switches `SP_EL0` with the threads.
+///
+/// Assembly may jump to `trap_return_above`, with all exceptions masked and a frame at `sp`. That code restores all registers from the
+/// frame, removes the frame, and continues at the frame's `elr`, on this stack. With it, a task can continue later on a stack to which a
+/// handler has copied the task's frame.
 ///
 /// ```no_run
 /// # #[cfg(all(target_arch = "aarch64", target_os = "none"))]
@@ -40,7 +41,7 @@
 ///     if postmortem::probe::recover(frame) {
 ///         return;
 ///     }
-///     // Interrupts, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
+///     // Interrupts, and exceptions that the kernel can handle; for all others `POSTMORTEM.fault(frame)`.
 /// }
 /// ```
 #[macro_export]
@@ -78,14 +79,16 @@ macro_rules! exception_entries {
     };
 }
 
-/// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `aarch64::Tables` `TABLES`
-/// and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has no interrupts, and does
-/// not use `TPIDR_EL1`. A third argument is the number of CPUs.
+/// Defines vectors and overflow stacks for a kernel without exception handlers: `exceptions!(TABLES, POSTMORTEM)` defines the
+/// `aarch64::Tables` `TABLES`, and vectors that call `Postmortem::exception` of `POSTMORTEM`. A third argument is the
+/// number of CPUs; the default is one.
 ///
-/// With several CPUs, the others go on while one of them reports: these vectors take every interrupt for an exception that ends
-/// the kernel, so there is none to stop a CPU by. A kernel that wants them stopped has interrupts, and
-/// [`exception_entries!`](crate::exception_entries) is for it: [`Platform::send_nmi`](crate::Platform::send_nmi) sends one of them,
-/// and its handler calls [`Postmortem::nmi`](crate::Postmortem::nmi).
+/// The kernel must be at EL1, have no interrupts, and not use `TPIDR_EL1`. Each CPU calls `TABLES.load(cpu)` at its start.
+///
+/// With several CPUs, the other CPUs continue while a CPU reports: these vectors treat every interrupt as an exception that ends the
+/// kernel, so no interrupt can stop a CPU. A kernel that must stop them has interrupts, and uses
+/// [`exception_entries!`](crate::exception_entries): [`Platform::send_nmi`](crate::Platform::send_nmi) sends an interrupt, whose handler
+/// calls [`Postmortem::nmi`](crate::Postmortem::nmi).
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {

@@ -11,23 +11,23 @@ use super::{Registers, Words};
 use crate::names::Names;
 use crate::stack::{ReadWord, read_words};
 
-/// The registers of the interrupted code, and why it was interrupted, as trap code leaves them on the stack.
+/// The registers of the interrupted code, and the cause of the interruption, as trap code stores them on the stack.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// `x0` to `x30`.
+    /// The registers `x0` to `x30`.
     pub x: [u64; 31],
     /// The interrupted stack pointer, an address.
     pub sp: u64,
-    /// `ELR_EL1`, an address: the instruction that failed, or the next one to run.
+    /// The register `ELR_EL1`, an address: the instruction that failed, or the next instruction to run.
     pub elr: u64,
-    /// `SPSR_EL1`: the interrupted state.
+    /// The register `SPSR_EL1`: the interrupted state.
     pub spsr: u64,
-    /// `ESR_EL1`: what happened, a [`Syndrome`](super::Syndrome).
+    /// The register `ESR_EL1`: the cause of the exception, a [`Syndrome`](super::Syndrome).
     pub esr: u64,
-    /// `FAR_EL1`: the address whose access failed, if that is what happened.
+    /// The register `FAR_EL1`: the address whose access failed, if an access failed.
     pub far: u64,
-    /// The vector, 0 to 15. Bit 4 is set if the stack had no room, and the frame is on the overflow stack.
+    /// The vector, 0 to 15. Bit 4 is set if the stack had no space, so that the frame is on the overflow stack.
     pub vector: u64,
     /// The interrupt's ID, once it was acknowledged; otherwise 0.
     pub interrupt: u64,
@@ -56,9 +56,11 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; `x9`, which
-    /// rows need while a prologue allocates a big frame; the stack pointer, by whose offset walks that start in trap code find the
-    /// frame; the program counter, which with the stack pointer tells whether there is such a frame; `SPSR_EL1`, which tells user code; and the frame's end.
+    /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
+    ///
+    /// These are the link register, which contains a leaf function's return address; `x9`, which rows need while a prologue allocates a
+    /// large frame; the stack pointer, at whose offset walks that start in trap code find the frame; the program counter, which with the
+    /// stack pointer shows whether such a frame exists; `SPSR_EL1`, which identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 6] = [
         SavedRegister::new(9, (offset_of!(Self, x) as u32).wrapping_add(9 * 8)),
         SavedRegister::new(30, (offset_of!(Self, x) as u32).wrapping_add(30 * 8)),
@@ -68,7 +70,7 @@ impl TrapFrame {
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];
 
-    /// The frame at this address of a stack, if its words can be read.
+    /// Reads the frame at the address `address`. Returns `None` if `read` cannot read one of its words.
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
         let words = read_words::<WORDS>(read, address, 8)?;
@@ -76,7 +78,7 @@ impl TrapFrame {
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
 
-    /// The registers of what was interrupted, from which a walk can start.
+    /// Returns the registers of the interrupted code, from which a walk can start.
     #[must_use]
     pub fn registers(&self) -> Registers {
         let mut registers = Registers::new(self.elr, self.sp, self.x[29], self.x[30]);
@@ -85,31 +87,31 @@ impl TrapFrame {
         registers
     }
 
-    /// Whether user code was interrupted: at EL0, and by a vector for that. A state of zero alone may be one that nobody has
-    /// filled in.
+    /// Returns whether user code was interrupted: at EL0, and with a vector for EL0. The state alone is not enough, because a state of zero
+    /// may be a field that the kernel has not filled in.
     #[must_use]
     pub const fn is_user(&self) -> bool {
         self.spsr & 0xf == 0 && self.vector & 24 == 8
     }
 
-    /// The interrupted program counter, an address.
+    /// Returns the interrupted program counter, an address.
     #[must_use]
     pub const fn pc(&self) -> u64 {
         self.elr
     }
 
-    /// Sets the address at which the interrupted code goes on.
+    /// Sets the address at which the interrupted code continues.
     pub const fn set_pc(&mut self, address: u64) {
         self.elr = address;
     }
 
-    /// The interrupted stack pointer, an address.
+    /// Returns the interrupted stack pointer, an address.
     #[must_use]
     pub const fn sp(&self) -> u64 {
         self.sp
     }
 
-    /// What happened, in words.
+    /// Returns the text of the exception: what happened, and where.
     #[must_use]
     pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
         Words::new(self, names)
@@ -118,7 +120,7 @@ impl TrapFrame {
     /// Writes all registers, in lines.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         for (number, value) in self.x.iter().enumerate() {
             write!(out, "  x{number:<2} {value:#018x}")?;

@@ -1,4 +1,4 @@
-//! Whether memory is mapped at an address, by the MMU itself. Manual: C5.5 "A64 System instructions for address translation".
+//! Queries the MMU whether memory is mapped at an address. Manual: C5.5 "A64 System instructions for address translation".
 
 /// Whether the answer to an address translation is memory: mapped, and not a device. Manual: D24.2.143 "PAR_EL1". What is not cached may be
 /// memory of a device, such as that of a screen, unless the kernel's own `stack` is not cached either.

@@ -30,7 +30,7 @@ pub(crate) use unwind::aarch64::{LR, SPSR};
 use unwind::{Frames, Memory, RowSource, Unwinder};
 pub use words::{Kind, Words};
 
-/// Bytes of an overflow stack, for exceptions that find no room on the current stack.
+/// The size in bytes of an overflow stack, for exceptions that find no space on the current stack.
 pub const OVERFLOW_STACK: usize = 32 * 1024;
 
 /// The architecture's name in a report.
@@ -41,8 +41,9 @@ pub(crate) const NAME: &str = "aarch64";
 #[cfg(target_arch = "aarch64")]
 pub(crate) const INSTRUCTION: usize = 4;
 
-/// The registers at one instruction of the function that this is inlined into. They are of use only until that function
-/// returns; a tail call, such as one that passes them on, is a return too.
+/// Returns the registers at one instruction of the function into which this function is inlined.
+///
+/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub fn capture() -> Registers {

@@ -7,16 +7,16 @@ use bitflags::bitflags;
 use crate::names::Names;
 
 bitflags! {
-    /// ESR_EL1. The flags are those of data aborts; the class and the fault status are numbers beside them.
+    /// The exception syndrome, `ESR_EL1`. The flags are those of data aborts; the class and the fault status are numbers in the other bits.
     #[derive(Clone, Copy, Debug)]
     pub struct Syndrome: u64 {
         /// The access was a write.
         const WRITE = 1 << 6;
         /// The access was a read of a stage 1 page table, and failed in stage 2.
         const TABLE_WALK_STAGE_1 = 1 << 7;
-        /// A cache maintenance instruction.
+        /// The access was a cache maintenance instruction.
         const CACHE_MAINTENANCE = 1 << 8;
-        /// The fault address register does not hold the address.
+        /// The fault address register does not contain the address.
         const NO_ADDRESS = 1 << 10;
         /// The instruction has 32 bits.
         const LONG = 1 << 25;
@@ -85,15 +85,17 @@ impl Syndrome {
         (self.bits() >> 26) & 0x3f
     }
 
-    /// Whether the instruction was `brk`, and not a [trap](Self::is_compiler_trap) of the compiler, so that the code can continue after it.
+    /// Returns whether the instruction was `brk`, and not a [trap](Self::is_compiler_trap) of the compiler, so that the code can continue
+    /// after it.
     #[must_use]
     pub fn is_breakpoint(self) -> bool {
         self.class() == BRK && !self.is_compiler_trap()
     }
 
-    /// Whether the instruction was a `brk` that compilers emit where code must not continue, because what follows may be another function:
-    /// LLVM's `trap` (1), `ubsantrap` (0x5500 and the kind of the check) and checks of signed pointers (0xc470 and the key), GCC's
-    /// `__builtin_trap` (1000).
+    /// Returns whether the instruction was a `brk` that compilers emit where code must not continue, because another function may follow.
+    ///
+    /// These are LLVM's `trap` (1), `ubsantrap` (0x5500 plus the kind of the check) and checks of signed pointers (0xc470 plus the key),
+    /// and GCC's `__builtin_trap` (1000).
     #[must_use]
     pub fn is_compiler_trap(self) -> bool {
         self.class() == BRK
@@ -105,7 +107,7 @@ impl Syndrome {
         self.bits() & 0xffff
     }
 
-    /// Whether it is a data abort at EL1.
+    /// Returns whether the exception is a data abort at EL1.
     #[must_use]
     pub fn is_data_abort(self) -> bool {
         self.class() == DATA_ABORT

@@ -4,8 +4,8 @@ use super::OVERFLOW_STACK;
 use crate::guarded_stack::GuardedStack;
 use crate::stack::Stack;
 
-/// The vectors of all CPUs, and an overflow stack for each, for exceptions that find no room elsewhere: a static, which
-/// [`exceptions!`](crate::exceptions) defines.
+/// The vectors of all CPUs, and an overflow stack for each CPU, for exceptions that find no space on the current stack.
+/// [`exceptions!`](crate::exceptions) defines it as a static.
 #[derive(Debug)]
 pub struct Tables<const CPUS: usize> {
     #[cfg_attr(
@@ -20,8 +20,7 @@ pub struct Tables<const CPUS: usize> {
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// The tables of a kernel with these vectors. For [`exceptions!`](crate::exceptions), which knows where they are:
-    /// [`Self::load`] has the CPU use them.
+    /// Creates the tables of a kernel with these vectors. [`exceptions!`](crate::exceptions) calls it. [`Self::load`] makes a CPU use them.
     #[must_use]
     pub const fn new(vectors: *const u8) -> Self {
         Self {
@@ -30,7 +29,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         }
     }
 
-    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
+    /// Returns the stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
         Some(self.overflow.get(index)?.of_cpu("overflow", index))
     }
@@ -41,8 +40,8 @@ impl<const CPUS: usize> Tables<CPUS> {
         (0..CPUS).find(ends_there).unwrap_or(usize::MAX)
     }
 
-    /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
-    /// [`Self::load`], and `usize::MAX` before that.
+    /// Returns the number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the number that the CPU passed to
+    /// [`Self::load`], or `usize::MAX` before that.
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub fn cpu(&self) -> usize {
         let end: u64;
@@ -53,27 +52,30 @@ impl<const CPUS: usize> Tables<CPUS> {
         self.owner(end)
     }
 
-    /// Makes this CPU use the tables, as the CPU with this number, counted from 0. From now on exceptions are reported,
-    /// `SError` too.
+    /// Makes this CPU use the tables, as the CPU with number `cpu`, counted from 0. From now on exceptions are reported, including
+    /// `SError`.
+    ///
+    /// IRQ and FIQ stay masked. The kernel must not unmask them, because the tables treat an interrupt as an exception that ends the
+    /// kernel.
     ///
     /// # Panics
-    /// When there is no room for this CPU.
+    /// Panics if `cpu` is not less than `CPUS`.
     ///
     /// # Safety
-    /// - [`exceptions!`](crate::exceptions) has made the tables.
-    /// - Each CPU calls it at most once, with a number of its own: by that it has an overflow stack which no other CPU uses.
-    /// - The CPU is at EL1, and nothing else uses `TPIDR_EL1`, or relies on the vectors that the CPU had.
-    /// - As long as the kernel runs, the vectors stay mapped for execution and the overflow stacks for writing, at the addresses that
-    ///   they have now, whatever page tables are in use: the CPU finds them by address at each exception.
+    /// The caller must guarantee:
     ///
-    /// IRQ and FIQ stay masked, as they should: the tables take one for an exception that ends the kernel.
+    /// - [`exceptions!`](crate::exceptions) defined the tables.
+    /// - Each CPU calls this at most once, with a number of its own, so that no other CPU uses its overflow stack.
+    /// - The CPU is at EL1, and nothing else uses `TPIDR_EL1`, or relies on the previous vectors of the CPU.
+    /// - As long as the kernel runs, the vectors stay mapped for execution and the overflow stacks for writing, at their current addresses,
+    ///   in all page tables in use: the CPU uses these addresses at each exception.
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub unsafe fn load(&'static self, cpu: usize) {
         let stack = self.stack(cpu);
         assert!(stack.is_some(), "tables for {CPUS} CPUs, not for CPU {cpu}");
         let end = stack.map_or(0, |stack| stack.end());
-        // SAFETY: the vectors keep all registers of what they interrupt, and `exceptions!` is documented to use TPIDR_EL1; at
-        // EL1, as the caller says, these instructions are valid.
+        // SAFETY: the vectors keep all registers of the code that they interrupt, and the documentation of `exceptions!` reserves
+        // TPIDR_EL1. The caller guarantees that the CPU is at EL1, where these instructions are valid.
         unsafe {
             core::arch::asm!(
                 "msr tpidr_el1, {end}",

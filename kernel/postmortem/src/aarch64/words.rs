@@ -7,7 +7,7 @@ use super::{Syndrome, TrapFrame};
 /// The kind of an exception: the four vectors of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An instruction could not be executed, or asked for the exception.
+    /// An exception of an instruction, which could not be executed or which requests the exception.
     Synchronous,
     /// An ordinary interrupt.
     Irq,
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl TrapFrame {
-    /// The kind of the exception.
+    /// Returns the kind of the exception.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.vector & 3 {
@@ -29,57 +29,58 @@ impl TrapFrame {
         }
     }
 
-    /// Whether the frame is on an overflow stack, because the other stack had no room.
+    /// Returns whether the frame is on an overflow stack, because the other stack had no space.
     #[must_use]
     pub const fn is_on_overflow_stack(&self) -> bool {
         self.vector & 16 != 0
     }
 
-    /// Whether the interrupted code can go on. On the overflow stack it cannot, because the trap code expects the interrupted
-    /// stack right above the frame; unless the overflow stack itself was interrupted.
+    /// Returns whether the interrupted code can continue. From the overflow stack it cannot, because the trap code expects the interrupted
+    /// stack directly above the frame, unless the overflow stack itself was interrupted.
     #[must_use]
     pub fn can_return(&self) -> bool {
         let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
         !self.is_on_overflow_stack() || self.sp() == end
     }
 
-    /// Whether it is a breakpoint. The interrupted program counter is that of the instruction.
+    /// Returns whether the exception is a breakpoint. The interrupted program counter is the address of the instruction.
     #[must_use]
     pub fn is_breakpoint(&self) -> bool {
         self.kind() == Kind::Synchronous && self.syndrome().is_breakpoint()
     }
 
-    /// Makes the interrupted code go on behind the breakpoint instruction.
+    /// Makes the interrupted code continue after the breakpoint instruction.
     pub const fn skip_breakpoint(&mut self) {
         self.elr = self.elr.wrapping_add(4);
     }
 
-    /// Whether it is an NMI by architecture: never on AArch64. A kernel that uses an interrupt as NMI knows it by its number.
+    /// Returns whether the exception is an NMI by architecture: always false on AArch64. A kernel that uses an interrupt as NMI
+    /// distinguishes it by its ID.
     #[must_use]
     pub const fn is_nmi(&self) -> bool {
         false
     }
 
-    /// Whether a memory access failed.
+    /// Returns whether a memory access failed.
     #[must_use]
     pub fn is_bad_access(&self) -> bool {
         self.kind() == Kind::Synchronous && self.syndrome().is_data_abort()
     }
 
-    /// Whether it is a machine check, which registers outside the frame describe: never on AArch64.
+    /// Returns whether the exception is a machine check, which registers outside of the frame describe: always false on AArch64.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
         false
     }
 
-    /// Why there was an exception, for synchronous ones.
+    /// Returns the cause of a synchronous exception.
     #[must_use]
     pub const fn syndrome(&self) -> Syndrome {
         Syndrome::from_bits_retain(self.esr)
     }
 }
 
-/// An exception; as text, what happened.
+/// The text of an exception: what happened, and where.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl fmt::Display for Words<'_> {

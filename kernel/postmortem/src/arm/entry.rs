@@ -1,31 +1,35 @@
-//! Trap code: what the CPU enters at an exception or interrupt. Manual: B1.8 "Exception handling".
+//! Trap code: the code that the CPU enters at an exception or interrupt. Manual: B1.8 "Exception handling".
 //!
-//! Until the trap frame has what a walk reads of it, there is no row: the interrupted stack pointer may be another mode's, which no row can
-//! name, and FIQs are masked from the first instruction on. From there to the last instruction but one there are rows for each instruction,
-//! and an entry of the exception tables, which says for calls where each of the sixteen registers is.
+//! Until the trap frame contains the registers that a walk reads, there is no row: the interrupted stack pointer may be another mode's,
+//! which no row can express, and FIQs are masked from the first instruction on. From there to the last instruction but one, each
+//! instruction has a row, and an entry of the exception tables describes the locations of all sixteen registers at calls.
 
 use core::cell::UnsafeCell;
 
 use super::SCRATCH;
 
-/// Defines the eight vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel in supervisor or system mode. All of
-/// them save a [`TrapFrame`](crate::arm::TrapFrame) on the stack of supervisor mode and call `handler`, an
-/// `extern "C" fn(&mut TrapFrame)`, in supervisor mode. When that returns, the interrupted code goes on.
+/// Defines the eight vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel in supervisor or system mode.
 ///
-/// A kernel in supervisor mode has the frame on the stack of what was interrupted; one in system mode has a stack for exceptions. If that
-/// has no room, as the MMU says, the frame is written to an overflow stack, from which nothing returns. `overflow_stack` are instructions
-/// that load into `r1` the end of the CPU's overflow stack, which has [`OVERFLOW_STACK`](crate::arm::OVERFLOW_STACK) bytes. They use `r1`
-/// and `r2`, and no stack. Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
+/// Each vector saves a [`TrapFrame`](crate::arm::TrapFrame) on the stack of supervisor mode and calls `handler`, an `extern "C" fn(&mut
+/// TrapFrame)`, in supervisor mode. When the handler returns, the interrupted code continues.
 ///
-/// Before it knows where there is room, trap code keeps three registers in memory that each CPU has for that: see
+/// In a kernel in supervisor mode, the frame is on the stack of the interrupted code; a kernel in system mode has a stack for exceptions.
+/// If the MMU shows that this stack has no space, the frame is written to an overflow stack, from which no handler can return.
+///
+/// `overflow_stack` are instructions that load into `r1` the end address of the CPU's overflow stack, which has
+/// [`OVERFLOW_STACK`](crate::arm::OVERFLOW_STACK) bytes. They must use only `r1` and `r2`, and no stack. Operands of these instructions
+/// follow at the end, as in [`global_asm!`](core::arch::global_asm).
+///
+/// Before it has checked the stack, trap code keeps three registers in memory that each CPU provides: see
 /// [`Scratch::load`](crate::arm::Scratch::load).
 ///
-/// The frame has no floating-point or SIMD registers. So the kernel is compiled without them, as for the target `armv7a-none-eabi`.
+/// The frame has no floating-point or SIMD registers. Therefore the kernel must be compiled without them, as for the target
+/// `armv7a-none-eabi`.
 ///
-/// The code overwrites `PAR` and `TPIDRURO`. An `svc` in supervisor mode overwrites its link register, as the processor does it.
+/// The code overwrites `PAR` and `TPIDRURO`. An `svc` in supervisor mode overwrites its link register, as on every ARM processor.
 ///
 /// Assembly may jump to `trap_return_above`, with interrupts masked and a frame at `sp` whose field `above` is the interrupted stack
-/// pointer: it restores all registers from the frame, and goes on where the frame says, on this stack.
+/// pointer. That code restores all registers from the frame, and continues at the frame's `pc`, on this stack.
 #[macro_export]
 macro_rules! exception_entries {
     ($handler:path, overflow_stack: $overflow_stack:literal $(, $($operands:tt)*)?) => {
@@ -52,7 +56,7 @@ macro_rules! exception_entries_text {
 .global exception_vectors
 .type exception_vectors, %function
 exception_vectors:
-    // Without an entry of its own, the exception tables would take it for the end of whatever lies before it.
+    // Without an entry of its own, the exception tables would count this code to the previous function.
     .fnstart
     .cantunwind
 .irp number, 0, 1, 2, 3, 4, 5, 6, 7
@@ -280,9 +284,9 @@ trap_return_above:
     };
 }
 
-/// Words for trap code, outside of all stacks: for a CPU's undefined instructions, aborts, IRQs and FIQs.
+/// Memory for trap code, outside of all stacks: words for a CPU's undefined instructions, aborts, IRQs and FIQs.
 ///
-/// The first of them are left alone: a stack may end where they begin, and a stack pointer there would be one of that stack.
+/// The first words are unused: a stack may end where the memory begins, and a stack pointer there would belong to that stack.
 #[derive(Debug)]
 pub struct Scratch(UnsafeCell<[[u32; SCRATCH]; 5]>);
 
@@ -296,17 +300,17 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Words that nothing uses yet.
+    /// Creates unused words.
     #[must_use]
     pub const fn new() -> Self {
         Self(UnsafeCell::new([[0; SCRATCH]; 5]))
     }
 
-    /// Makes the trap code of this CPU use the words: points the stack pointers of the four modes of exceptions there.
+    /// Makes the trap code of this CPU use the words, by setting the stack pointers of the four exception modes to them.
     ///
     /// # Safety
-    /// Each CPU has words of its own, which stay mapped at this address, and is in supervisor or system mode. Nothing else uses those stack
-    /// pointers.
+    /// The caller must guarantee that each CPU has words of its own, which stay mapped at this address, that the CPU is in supervisor or
+    /// system mode, and that nothing else uses these stack pointers.
     #[cfg(target_os = "none")]
     pub unsafe fn load(&'static self) {
         let [undefined, abort, irq, fiq] =

@@ -11,31 +11,31 @@ use super::{Registers, Words};
 use crate::names::Names;
 use crate::stack::{ReadWord, read_words};
 
-/// The registers of the interrupted code, and why it was interrupted, as trap code leaves them on the stack.
+/// The registers of the interrupted code, and the cause of the interruption, as trap code stores them on the stack.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// `r0` to `r12`.
+    /// The registers `r0` to `r12`.
     pub r: [u32; 13],
     /// The interrupted stack pointer, an address.
     pub sp: u32,
     /// The interrupted link register.
     pub lr: u32,
-    /// The instruction that failed, or the next one to run: an address, without the bit for Thumb.
+    /// The instruction that failed, or the next instruction to run: an address, without the bit for Thumb.
     pub pc: u32,
-    /// `SPSR`: the interrupted state.
+    /// The register `SPSR`: the interrupted state.
     pub spsr: u32,
-    /// The vector, 0 to 7. Bit 4 is set if the stack had no room, and the frame is on the overflow stack.
+    /// The vector, 0 to 7. Bit 4 is set if the stack had no space, so that the frame is on the overflow stack.
     pub vector: u32,
-    /// `DFSR` of a data abort, `IFSR` of a prefetch abort: what happened, a [`Status`](super::Status).
+    /// The register `DFSR` of a data abort, or `IFSR` of a prefetch abort: the cause, a [`Status`](super::Status).
     pub fsr: u32,
-    /// `DFAR` or `IFAR`: the address whose access failed, if that is what happened.
+    /// The register `DFAR` or `IFAR`: the address whose access failed, if an access failed.
     pub far: u32,
     /// The interrupt's ID, once it was acknowledged; otherwise 0.
     pub interrupt: u32,
-    /// The stack pointer of the stack that the frame is on, before it was there.
+    /// The stack pointer of the stack that contains the frame, before the frame was written.
     pub above: u32,
-    /// Where the return puts what it loads last.
+    /// The words in which the return code stores what it loads last.
     pub unused: [u32; 2],
 }
 
@@ -72,9 +72,11 @@ const MODES: [(u32, &str); 9] = [
 ];
 
 impl TrapFrame {
-    /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; the stack pointer, by
-    /// whose offset walks that start in trap code find the frame; the program counter, which with the stack pointer tells
-    /// whether there is such a frame; the state, which tells user code; and the frame's end.
+    /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
+    ///
+    /// These are the link register, which contains a leaf function's return address; the stack pointer, at whose offset walks that start in
+    /// trap code find the frame; the program counter, which with the stack pointer shows whether such a frame exists; the state, which
+    /// identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 5] = [
         SavedRegister::new(LR, offset_of!(Self, lr) as u32),
         SavedRegister::new(SP, offset_of!(Self, sp) as u32),
@@ -83,7 +85,7 @@ impl TrapFrame {
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];
 
-    /// The frame at this address of a stack, if its words can be read.
+    /// Reads the frame at the address `address`. Returns `None` if `read` cannot read one of its words.
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
         let words = read_words::<WORDS>(read, address, 4)?.map(|word| word as u32);
@@ -91,7 +93,7 @@ impl TrapFrame {
         Some(unsafe { core::mem::transmute::<[u32; WORDS], Self>(words) })
     }
 
-    /// The registers of what was interrupted, from which a walk can start.
+    /// Returns the registers of the interrupted code, from which a walk can start.
     #[must_use]
     pub fn registers(&self) -> Registers {
         let mut core = [0; 16];
@@ -104,36 +106,36 @@ impl TrapFrame {
         registers
     }
 
-    /// Whether user code was interrupted.
+    /// Returns whether user code was interrupted.
     #[must_use]
     pub const fn is_user(&self) -> bool {
         self.spsr & 0x1f == 0x10
     }
 
-    /// Whether Thumb code was interrupted.
+    /// Returns whether Thumb code was interrupted.
     #[must_use]
     pub const fn is_thumb(&self) -> bool {
         self.spsr & State::THUMB.bits() != 0
     }
 
-    /// The interrupted program counter, an address.
+    /// Returns the interrupted program counter, an address.
     #[must_use]
     pub const fn pc(&self) -> u64 {
         self.pc as u64
     }
 
-    /// Sets the address at which the interrupted code goes on, in the same state: ARM or Thumb.
+    /// Sets the address at which the interrupted code continues, in the same state: ARM or Thumb.
     pub const fn set_pc(&mut self, address: u64) {
         self.pc = address as u32;
     }
 
-    /// The interrupted stack pointer, an address.
+    /// Returns the interrupted stack pointer, an address.
     #[must_use]
     pub const fn sp(&self) -> u64 {
         self.sp as u64
     }
 
-    /// What happened, in words.
+    /// Returns the text of the exception: what happened, and where.
     #[must_use]
     pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
         Words::new(self, names)
@@ -142,7 +144,7 @@ impl TrapFrame {
     /// Writes all registers, in lines.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         for (number, value) in self.r.iter().enumerate() {
             write!(out, "  r{number:<2} {value:#010x}")?;

@@ -1,4 +1,4 @@
-//! Whether memory is mapped at an address, by the MMU itself. Manual: B3.12.8 "Virtual Address to Physical Address translation operations".
+//! Queries the MMU whether memory is mapped at an address. Manual: B3.12.8 "Virtual Address to Physical Address translation operations".
 
 /// What the MMU answers (B4.1.112 "PAR"): the lower word and, where page tables have long descriptors, the upper one.
 #[derive(Clone, Copy, Debug)]

@@ -21,10 +21,10 @@ pub(crate) use unwind::arm::{LR, SPSR};
 use unwind::{Frames, Memory, RegisterSet as _, RowSource, Unwinder};
 pub use words::{Kind, Words};
 
-/// Bytes of an overflow stack, for exceptions that find no room on the current stack.
+/// The size in bytes of an overflow stack, for exceptions that find no space on the current stack.
 pub const OVERFLOW_STACK: usize = 32 * 1024;
 
-/// The words that trap code keeps outside of stacks until it knows where there is room: for each mode of exceptions of a CPU.
+/// The number of words, for each exception mode of a CPU, that trap code uses outside of stacks before it has checked the stack.
 pub const SCRATCH: usize = 8;
 
 /// The architecture's name in a report.
@@ -35,8 +35,9 @@ pub(crate) const NAME: &str = "armv7a";
 #[cfg(target_arch = "arm")]
 pub(crate) const INSTRUCTION: usize = 2;
 
-/// The registers behind a call in the function that this is inlined into: there, and not at any other instruction, exception tables hold.
-/// They are of use only until that function returns; a tail call, such as one that passes them on, is a return too.
+/// Returns the registers after a call in the function into which this function is inlined, because exception tables hold only at calls.
+///
+/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
 #[cfg(target_arch = "arm")]
 #[inline(always)]
 pub fn capture() -> Registers {

@@ -1,8 +1,9 @@
-//! Why a memory access failed: the fault status registers. Manual: B4.1.52 "DFSR", B4.1.96 "IFSR".
+//! The cause of a failed memory access: the fault status registers. Manual: B4.1.52 "DFSR", B4.1.96 "IFSR".
 
 use core::fmt;
 
-/// `DFSR` or `IFSR`. Its status has one of two formats, as the page tables have: the bit `LPAE` tells.
+/// The register `DFSR` or `IFSR`. The status has the format of the page tables, long or short descriptors; the bit `LPAE` distinguishes the
+/// two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub u32);
 
@@ -28,7 +29,7 @@ impl Status {
         }
     }
 
-    /// Whether it is a debug event: of a prefetch abort, a breakpoint.
+    /// Returns whether the cause is a debug event: for a prefetch abort, a breakpoint.
     #[must_use]
     pub const fn is_debug(self) -> bool {
         self.code()
@@ -38,7 +39,7 @@ impl Status {
             }
     }
 
-    /// Whether the abort is a report of an earlier access, whose address and direction are unknown.
+    /// Returns whether the abort is a late report of an earlier access, whose address and direction are unknown.
     #[must_use]
     pub const fn is_asynchronous(self) -> bool {
         match self.is_long() {
@@ -47,7 +48,7 @@ impl Status {
         }
     }
 
-    /// Of a data abort, whether the access was a write.
+    /// Returns whether the access was a write. Valid for data aborts only.
     #[must_use]
     pub const fn is_write(self) -> bool {
         self.0 & WRITE != 0

@@ -7,17 +7,17 @@ use super::{Status, TrapFrame};
 /// The kind of an exception: its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The reset vector, which code has jumped to.
+    /// A jump of code to the reset vector.
     Reset,
-    /// An instruction could not be executed.
+    /// An instruction that could not be executed.
     Undefined,
-    /// `svc`.
+    /// An `svc` instruction.
     SupervisorCall,
-    /// Code could not be read, or `bkpt`.
+    /// A failed read of code, or a `bkpt` instruction.
     PrefetchAbort,
-    /// A memory access failed.
+    /// A failed memory access.
     DataAbort,
-    /// The vector of hypervisors, which code has jumped to.
+    /// A jump of code to the vector of hypervisors.
     Unused,
     /// An ordinary interrupt.
     Irq,
@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl TrapFrame {
-    /// The kind of the exception.
+    /// Returns the kind of the exception.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.vector & 7 {
@@ -41,58 +41,59 @@ impl TrapFrame {
         }
     }
 
-    /// Whether the frame is on an overflow stack, because the other stack had no room.
+    /// Returns whether the frame is on an overflow stack, because the other stack had no space.
     #[must_use]
     pub const fn is_on_overflow_stack(&self) -> bool {
         self.vector & 16 != 0
     }
 
-    /// Whether the interrupted code can go on. On the overflow stack it cannot, because the trap code expects the interrupted stack right
-    /// above the frame; unless the overflow stack itself was interrupted.
+    /// Returns whether the interrupted code can continue. From the overflow stack it cannot, because the trap code expects the interrupted
+    /// stack directly above the frame, unless the overflow stack itself was interrupted.
     #[must_use]
     pub fn can_return(&self) -> bool {
         let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
         !self.is_on_overflow_stack() || u64::from(self.above).wrapping_sub(end) < 8
     }
 
-    /// Whether it is a breakpoint. The interrupted program counter is that of the instruction.
+    /// Returns whether the exception is a breakpoint. The interrupted program counter is the address of the instruction.
     #[must_use]
     pub fn is_breakpoint(&self) -> bool {
         self.kind() == Kind::PrefetchAbort && self.status().is_debug()
     }
 
-    /// Makes the interrupted code go on behind the breakpoint instruction, which has two bytes in Thumb code.
+    /// Makes the interrupted code continue after the breakpoint instruction, which has two bytes in Thumb code.
     pub const fn skip_breakpoint(&mut self) {
         let size = if self.is_thumb() { 2 } else { 4 };
         self.pc = self.pc.wrapping_add(size);
     }
 
-    /// Whether it is an NMI by architecture: never on ARM. A kernel that uses FIQ as NMI knows it by its kind.
+    /// Returns whether the exception is an NMI by architecture: always false on ARM. A kernel that uses FIQ as NMI distinguishes it by its
+    /// kind.
     #[must_use]
     pub const fn is_nmi(&self) -> bool {
         false
     }
 
-    /// Whether a memory access of the interrupted instruction failed.
+    /// Returns whether a memory access of the interrupted instruction failed.
     #[must_use]
     pub fn is_bad_access(&self) -> bool {
         self.kind() == Kind::DataAbort && !self.status().is_asynchronous()
     }
 
-    /// Whether it is a machine check, which registers outside the frame describe: never on ARM.
+    /// Returns whether the exception is a machine check, which registers outside of the frame describe: always false on ARM.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
         false
     }
 
-    /// Why there was an abort.
+    /// Returns the cause of an abort.
     #[must_use]
     pub const fn status(&self) -> Status {
         Status(self.fsr)
     }
 }
 
-/// An exception; as text, what happened.
+/// The text of an exception: what happened, and where.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl Words<'_> {

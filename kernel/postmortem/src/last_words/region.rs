@@ -23,6 +23,10 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_MPEG_2);
 /// ```
 /// #[unsafe(link_section = ".last_words")]
 /// static REGION: postmortem::Region = postmortem::Region::new();
+///
+/// # const fn reports(kernel: &'static dyn postmortem::Platform, per_cpu: &'static [postmortem::PerCpu]) -> postmortem::Postmortem {
+/// postmortem::Postmortem::new(kernel, per_cpu).with_last_words(&REGION)
+/// # }
 /// ```
 #[repr(C, align(4096))]
 #[derive(Debug)]

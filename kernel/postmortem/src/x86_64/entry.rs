@@ -1,13 +1,14 @@
-//! Trap code: what the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: volume 3,
-//! chapter 7 "Interrupt and Exception Handling".
+//! Trap code: the code that the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: volume 3, chapter
+//! 7 "Interrupt and Exception Handling".
 
-/// Defines the entries of exceptions and interrupts: `exception_entries!(handler, 64)` is for vectors 0 to 63. All of them save
-/// a [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
-/// interrupted code goes on. The entries' addresses are in the array of words `exception_entries`, by vector.
+/// Defines the entries of exceptions and interrupts: `exception_entries!(handler, 64)` defines entries for vectors 0 to 63.
 ///
-/// Two things are assumed of the kernel, both true of the target `x86_64-unknown-none`. It is compiled without a red zone: the
-/// frame is written right below the interrupted stack pointer. And it uses no x87, MMX, SSE or AVX registers (soft float), or its
-/// handler saves them: the frame has none of them.
+/// Each entry saves a [`TrapFrame`](crate::x86_64::TrapFrame) and calls `handler`, an `extern "C" fn(&mut TrapFrame)`. When the handler
+/// returns, the interrupted code continues. The addresses of the entries are in the array of words `exception_entries`, by vector.
+///
+/// The kernel must be compiled without a red zone, because a frame is written directly below the interrupted stack pointer. It must not use
+/// x87, MMX, SSE or AVX registers (soft float), or its handler must save them, because the frame does not contain them. The target
+/// `x86_64-unknown-none` meets both conditions.
 ///
 /// ```no_run
 /// # #[cfg(all(target_arch = "x86_64", target_os = "none"))]
@@ -17,7 +18,7 @@
 ///     if postmortem::probe::recover(frame) {
 ///         return;
 ///     }
-///     // Interrupts, NMIs, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
+///     // Interrupts, NMIs, and exceptions that the kernel can handle; for all others `POSTMORTEM.fault(frame)`.
 /// }
 /// ```
 #[macro_export]
@@ -31,12 +32,14 @@ macro_rules! exception_entries {
     };
 }
 
-/// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `x86_64::Tables` `TABLES`
-/// and the entries of all exceptions, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. A
-/// third argument is the number of CPUs.
+/// Defines descriptor tables and entries for a kernel without exception handlers: `exceptions!(TABLES, POSTMORTEM)` defines the
+/// `x86_64::Tables` `TABLES`, and entries of all exceptions that call `Postmortem::exception` of `POSTMORTEM`. A third
+/// argument is the number of CPUs; the default is one.
 ///
-/// With several CPUs, one that reports stops those that [`Platform::is_online`](crate::Platform::is_online) names, by the NMI that
-/// [`Platform::send_nmi`](crate::Platform::send_nmi) sends. Without these two methods the others go on meanwhile.
+/// The kernel must have no interrupts. Each CPU calls `TABLES.load(cpu)` at its start.
+///
+/// With several CPUs, a report stops the CPUs for which [`Platform::is_online`](crate::Platform::is_online) returns true, with the NMI that
+/// [`Platform::send_nmi`](crate::Platform::send_nmi) sends. Without these two methods the other CPUs continue during the report.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {

@@ -11,14 +11,14 @@ use super::{Registers, Words};
 use crate::names::Names;
 use crate::stack::{ReadWord, read_words};
 
-/// The registers of the interrupted code, as trap code leaves them on the stack: `ss` to `rip` as the CPU pushes them, below
-/// them the error code (zero where the CPU pushes none), the vector, and the general registers.
+/// The registers of the interrupted code, as trap code stores them on the stack: `ss` to `rip` as the CPU pushes them, below them the error
+/// code (zero if the CPU pushes none), the vector, and the general registers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
     /// The register of this name: the address of the last page fault.
     pub cr2: u64,
-    /// Without meaning. It makes the frame 24 words long, which keeps the stack aligned to 16 bytes.
+    /// Padding without meaning. It makes the frame 24 words long, which keeps the stack aligned to 16 bytes.
     pub padding: u64,
     /// The register of this name, like the next 14 fields.
     pub r15: u64,
@@ -50,7 +50,7 @@ pub struct TrapFrame {
     pub rbx: u64,
     #[allow(missing_docs)]
     pub rax: u64,
-    /// Which exception or interrupt.
+    /// The number of the exception or interrupt.
     pub vector: u64,
     /// The error code that the CPU pushed; zero for exceptions without one.
     pub error_code: u64,
@@ -95,9 +95,11 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Offsets of registers in the frame, by DWARF number: `r10` and `r11`, which rows need in realigned frames and thunks; the
-    /// stack pointer, by whose offset walks that start in trap code find the frame; the program counter, which with the stack
-    /// pointer tells whether there is such a frame; `cs`, which tells user code; and the frame's end.
+    /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
+    ///
+    /// These are `r10` and `r11`, which rows need in realigned frames and thunks; the stack pointer, at whose offset walks that start in
+    /// trap code find the frame; the program counter, which with the stack pointer shows whether such a frame exists; `cs`, which
+    /// identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 6] = [
         SavedRegister::new(10, offset_of!(Self, r10) as u32),
         SavedRegister::new(11, offset_of!(Self, r11) as u32),
@@ -107,7 +109,7 @@ impl TrapFrame {
         SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];
 
-    /// The frame at this address of a stack, if its words can be read.
+    /// Reads the frame at the address `address`. Returns `None` if `read` cannot read one of its words.
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
         let words = read_words::<WORDS>(read, address, 8)?;
@@ -115,7 +117,16 @@ impl TrapFrame {
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
 
-    /// The registers of what was interrupted, from which a walk can start.
+    /// Returns the registers of the interrupted code, from which a walk can start.
+    ///
+    /// ```
+    /// # #[cfg(target_arch = "x86_64")] {
+    /// let frame = postmortem::TrapFrame { rip: 0x10_2000, rsp: 0x20_fff8, cs: 0x33, ..Default::default() };
+    /// assert_eq!(frame.registers().sp, 0x20_fff8);
+    /// // Privilege level 3: a trace ends here.
+    /// assert!(frame.is_user());
+    /// # }
+    /// ```
     #[must_use]
     pub fn registers(&self) -> Registers {
         let mut registers = Registers::new(self.rip, self.rsp, self.rbp);
@@ -125,30 +136,37 @@ impl TrapFrame {
         registers
     }
 
-    /// Whether user code was interrupted: its code segment has privilege level 3.
+    /// Returns whether user code was interrupted: its code segment has privilege level 3.
     #[must_use]
     pub const fn is_user(&self) -> bool {
         self.cs & 3 == 3
     }
 
-    /// The interrupted program counter, an address.
+    /// Returns the interrupted program counter, an address.
     #[must_use]
     pub const fn pc(&self) -> u64 {
         self.rip
     }
 
-    /// Sets the address at which the interrupted code goes on.
+    /// Sets the address at which the interrupted code continues.
     pub const fn set_pc(&mut self, address: u64) {
         self.rip = address;
     }
 
-    /// The interrupted stack pointer, an address.
+    /// Returns the interrupted stack pointer, an address.
     #[must_use]
     pub const fn sp(&self) -> u64 {
         self.rsp
     }
 
-    /// What happened, in words.
+    /// Returns the text of the exception: what happened, and where.
+    ///
+    /// ```
+    /// # fn example(stacks: postmortem::Stacks<'static>, frame: &postmortem::TrapFrame) {
+    /// // Such as "page fault: read of 0x0000000000000010, not mapped".
+    /// println!("{}", frame.words(&stacks));
+    /// # }
+    /// ```
     #[must_use]
     pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
         Words::new(self, names)
@@ -187,7 +205,7 @@ impl TrapFrame {
     /// Writes all registers, in lines.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         for line in self.general() {
             for (name, value) in line {

@@ -1,4 +1,4 @@
-//! Machine checks: what the CPU records of an error of the hardware. Manual: volume 3, chapter 17 "Machine-Check Architecture".
+//! Machine checks: the CPU's records of hardware errors. Manual: volume 3, chapter 17 "Machine-Check Architecture".
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,7 +20,16 @@ bitflags! {
     }
 }
 
-/// An error that a bank of machine-check registers describes; as text, its description.
+/// An error that a bank of machine-check registers describes. Its text begins with a colon, to follow the exception's name.
+///
+/// ```
+/// use postmortem::x86_64::MachineCheck;
+///
+/// // Valid, with a valid address.
+/// let status = 1 << 63 | 1 << 58 | 0x0135;
+/// let error = MachineCheck::new(4, status, || 0x1234_5000).expect("the bank describes an error");
+/// assert_eq!(error.to_string(), ": bank 4, error 0x0135 at physical address 0x12345000");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineCheck {
     bank: u64,
@@ -29,8 +38,8 @@ pub struct MachineCheck {
 }
 
 impl MachineCheck {
-    /// From the bank's number, its register `IA32_MCi_STATUS`, and `IA32_MCi_ADDR`, which is read only where it is valid. `None`
-    /// when the bank describes no error.
+    /// Creates the description from the bank's number and its register `IA32_MCi_STATUS`. Calls `address` to read the register
+    /// `IA32_MCi_ADDR` only if its content is valid. Returns `None` if the bank describes no error.
     pub fn new(bank: u64, status: u64, address: impl FnOnce() -> u64) -> Option<Self> {
         let flags = Status::from_bits_retain(status);
         let address = match flags.contains(Status::ADDRESS_VALID) {
@@ -45,7 +54,7 @@ impl MachineCheck {
     }
 }
 
-/// Begins with a colon, to follow the exception's name.
+/// Writes a text that begins with a colon, to follow the exception's name.
 impl fmt::Display for MachineCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = Status::from_bits_retain(self.status);

@@ -38,8 +38,15 @@ pub(crate) const NAME: &str = "x86_64";
 #[cfg(target_arch = "x86_64")]
 pub(crate) const INSTRUCTION: usize = 1;
 
-/// The registers at one instruction of the function that this is inlined into. They are of use only until that function
-/// returns; a tail call, such as one that passes them on, is a return too.
+/// Returns the registers at one instruction of the function into which this function is inlined.
+///
+/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
+///
+/// ```
+/// // In a panic handler, for `Postmortem::panic`.
+/// let registers = postmortem::capture();
+/// assert_ne!(registers.pc, 0);
+/// ```
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn capture() -> Registers {

@@ -1,5 +1,5 @@
-//! Which memory the firmware has declared to be no device, whatever page tables say. Manual: volume 3, "Memory Type Range Registers
-//! (MTRRs)".
+//! Memory types of the firmware, which distinguish memory from devices independently of page tables. Manual: volume 3, "Memory Type Range
+//! Registers (MTRRs)".
 
 /// Registers.
 const CAPABILITIES: u32 = 0xfe;

@@ -5,7 +5,15 @@ use core::fmt::{self, Write};
 
 use crate::writers::Sender;
 
-/// A serial port of a PC, a 16550, as a writer. The kernel or its firmware has set it up.
+/// A serial port of a PC, a 16550, as a writer that takes no lock. The kernel or its firmware must have set it up.
+///
+/// ```no_run
+/// # #[cfg(target_arch = "x86_64")] {
+/// // SAFETY: COM1 of a PC.
+/// let mut serial = unsafe { postmortem::SerialPort::at(0x3f8) };
+/// postmortem::print(&mut serial, &"a test of the report");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SerialPort {
     data: u16,
@@ -13,10 +21,10 @@ pub struct SerialPort {
 }
 
 impl SerialPort {
-    /// The port with this first I/O port: 0x3f8 for COM1.
+    /// Creates a writer to the port whose first I/O port is `first`: 0x3f8 for COM1.
     ///
     /// # Safety
-    /// A 16550 has the eight I/O ports from there on, or no device has.
+    /// The caller must guarantee that the eight I/O ports from `first` on are those of a 16550, or of no device.
     #[must_use]
     pub const unsafe fn at(first: u16) -> Self {
         Self {
@@ -35,14 +43,14 @@ impl Write for SerialPort {
         let data = self.data;
         self.sender.send(text, |byte| {
             let status: u8;
-            // SAFETY: whoever made this says that the I/O ports are the device's, which changes no memory.
+            // SAFETY: the caller of `at` guarantees that the I/O ports are the device's, and the device changes no memory.
             unsafe {
                 asm!("in al, dx", in("dx") data.wrapping_add(STATUS), out("al") status,
                     options(nomem, nostack, preserves_flags));
             }
             let has_room = status & HAS_ROOM != 0;
             if has_room {
-                // SAFETY: as above. The first one sends what is written.
+                // SAFETY: see above. The first I/O port sends what is written.
                 unsafe {
                     asm!("out dx, al", in("dx") data, in("al") byte, options(nomem, nostack, preserves_flags));
                 }

@@ -1,5 +1,5 @@
-//! GDT, TSS and IDT of all CPUs, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt Descriptor Table", 7.14.5
-//! "Interrupt Stack Table", 8.7 "Task Management in 64-bit Mode".
+//! GDT, TSS and IDT of all CPUs, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt Descriptor Table", 7.14.5 "Interrupt
+//! Stack Table", 8.7 "Task Management in 64-bit Mode".
 
 use core::cell::UnsafeCell;
 
@@ -13,7 +13,7 @@ const STACK: usize = 32 * 1024;
 /// name.
 const STACKS: [(usize, &str); 3] = [(2, "nmi"), (8, "double fault"), (18, "machine check")];
 
-/// How many exceptions there are.
+/// The number of exceptions.
 pub const EXCEPTIONS: usize = 32;
 
 /// The selector of the code segment.
@@ -29,9 +29,20 @@ const INTERRUPT_GATE: u64 = 0x8e << 40;
 /// A TSS: present, available 64-bit (figure 8-4 "Format of TSS and LDT Descriptors in 64-bit Mode").
 const TASK_STATE: u64 = 0x89 << 40;
 
-/// The tables of all CPUs, each with stacks for NMIs, double faults and machine checks: a static, which
-/// [`exceptions!`](crate::exceptions) defines. Each CPU has an IDT of its own, although all are the same, so that no CPU has to
-/// wait until another one has filled it in.
+/// The descriptor tables of all CPUs, each with stacks for NMIs, double faults and machine checks. [`exceptions!`](crate::exceptions)
+/// defines it as a static.
+///
+/// Each CPU has an IDT of its own, although all are the same, so that no CPU has to wait until another CPU has filled it in.
+///
+/// ```no_run
+/// # #[cfg(all(target_arch = "x86_64", target_os = "none"))] {
+/// # static POSTMORTEM: postmortem::Postmortem = todo!();
+/// // For four CPUs.
+/// postmortem::exceptions!(TABLES, POSTMORTEM, 4);
+/// // On each CPU at its start. SAFETY: the conditions of `Tables::load` hold.
+/// unsafe { TABLES.load(0) };
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Tables<const CPUS: usize> {
     entries: *const [u64; EXCEPTIONS],
@@ -53,13 +64,13 @@ const TASK_STATE_WORDS: usize = 26;
 /// The index of the IST in a TSS, in these units.
 const STACK_TABLE: usize = 9;
 
-// SAFETY: the entries are constants. A CPU's tables are written only by its own `load`, which is called once for each CPU, as
-// its caller promises. The stacks are `Sync`.
+// SAFETY: the entries are constants. A CPU's tables are written only by its own `load`, whose caller guarantees one call for each CPU. The
+// stacks are `Sync`.
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// The tables of a kernel with these entries, by vector. For [`exceptions!`](crate::exceptions), which knows where they are:
-    /// [`Self::load`] reads them.
+    /// Creates the tables of a kernel with these entries, by vector. [`exceptions!`](crate::exceptions) calls it. [`Self::load`] reads the
+    /// entries.
     #[must_use]
     pub const fn new(entries: *const [u64; EXCEPTIONS]) -> Self {
         Self {
@@ -69,7 +80,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         }
     }
 
-    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
+    /// Returns the stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
         let mut stacks = self.stacks.iter().enumerate().flat_map(|(cpu, stacks)| {
             let named = stacks.iter().zip(STACKS);
@@ -90,8 +101,8 @@ impl<const CPUS: usize> Tables<CPUS> {
             .unwrap_or(usize::MAX)
     }
 
-    /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
-    /// [`Self::load`], and `usize::MAX` before that.
+    /// Returns the number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the number that the CPU passed to
+    /// [`Self::load`], or `usize::MAX` before that.
     #[cfg(target_os = "none")]
     pub fn cpu(&self) -> usize {
         let mut segments = Pointer { limit: 0, base: 0 };
@@ -102,24 +113,26 @@ impl<const CPUS: usize> Tables<CPUS> {
         self.owner(segments.base)
     }
 
-    /// Makes this CPU use the tables, as the CPU with this number, counted from 0. From now on exceptions are reported.
+    /// Makes this CPU use the tables, as the CPU with number `cpu`, counted from 0. From now on exceptions are reported.
     ///
     /// # Panics
-    /// When there is no room for this CPU.
+    /// Panics if `cpu` is not less than `CPUS`.
     ///
     /// # Safety
-    /// - [`exceptions!`](crate::exceptions) has made the tables.
-    /// - Each CPU calls it at most once, with a number of its own: what it fills in, no other CPU uses.
-    /// - The CPU is in 64-bit mode and ring 0. No interrupt or NMI comes during the call, and no ordinary interrupt after it: the
-    ///   tables have no entries for those.
-    /// - As long as the kernel runs, the tables and their stacks stay mapped for writing, and the code of the entries for
-    ///   execution, at the addresses that they have now, whatever page tables are in use: the CPU finds them by address at each
-    ///   exception, and writes to the stacks and to the descriptor of the task state.
-    /// - Nothing relies on the GDT, the task state and the IDT that the CPU had, or on selectors in `ss`, `ds` and `es`. Those in `fs`
-    ///   and `gs` are kept, and so are the addresses that they stand for.
+    /// The caller must guarantee:
+    ///
+    /// - [`exceptions!`](crate::exceptions) defined the tables.
+    /// - Each CPU calls this at most once, with a number of its own, so that no other CPU uses the content that it fills in.
+    /// - The CPU is in 64-bit mode and ring 0. No interrupt or NMI arrives during the call, and no ordinary interrupt after it, because the
+    ///   tables have no entries for ordinary interrupts.
+    /// - As long as the kernel runs, the tables and their stacks stay mapped for writing, and the code of the entries for execution, at
+    ///   their current addresses, in all page tables in use: the CPU uses these addresses at each exception, and writes to the stacks and
+    ///   to the descriptor of the task state.
+    /// - Nothing relies on the CPU's previous GDT, task state and IDT, or on selectors in `ss`, `ds` and `es`. The selectors in `fs` and
+    ///   `gs` are kept, and so are their base addresses.
     #[cfg(target_os = "none")]
     pub unsafe fn load(&'static self, cpu: usize) {
-        // SAFETY: called once for this number, as the caller says, so nothing else uses the content.
+        // SAFETY: the caller guarantees that this is called once for this number, so nothing else uses the content.
         let content = unsafe { self.fill(cpu) };
         assert!(
             content.is_some(),
@@ -158,11 +171,11 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// Fills in the tables of this CPU, if there are any.
     ///
     /// # Safety
-    /// Nothing else uses the content of this CPU.
+    /// The caller must guarantee that nothing else uses the content of this CPU.
     unsafe fn fill(&self, cpu: usize) -> Option<&CpuTables> {
         let stacks = self.stacks.get(cpu)?.each_ref();
         let ends = stacks.map(|stack| stack.of_cpu("", cpu).end());
-        // SAFETY: the caller says that nothing else uses the content; the entries are constants of the image.
+        // SAFETY: the caller guarantees that nothing else uses the content; the entries are constants of the image.
         let (content, entries) = unsafe { (&mut *self.contents.get(cpu)?.get(), &*self.entries) };
         content.fill(entries, ends);
         Some(content)

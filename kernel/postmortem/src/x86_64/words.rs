@@ -71,7 +71,7 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Whether a memory access failed, by one of the exceptions that the CPU raises for that.
+    /// Returns whether a memory access failed, with one of the exceptions that the CPU raises for that.
     #[must_use]
     pub const fn is_bad_access(&self) -> bool {
         matches!(
@@ -80,35 +80,35 @@ impl TrapFrame {
         )
     }
 
-    /// Whether it is an interrupt that cannot be masked.
+    /// Returns whether the interruption is a non-maskable interrupt.
     #[must_use]
     pub const fn is_nmi(&self) -> bool {
         self.vector == NMI
     }
 
-    /// Whether it is a breakpoint. The interrupted program counter is behind the instruction.
+    /// Returns whether the exception is a breakpoint. The interrupted program counter is the address after the instruction.
     #[must_use]
     pub const fn is_breakpoint(&self) -> bool {
         self.vector == BREAKPOINT
     }
 
-    /// Does nothing: the saved program counter is already that of the next instruction.
+    /// Does nothing, because the saved program counter is already the address of the next instruction.
     pub const fn skip_breakpoint(&mut self) {}
 
-    /// Whether the trap code can return to the interrupted code: always on x86-64.
+    /// Returns whether the trap code can return to the interrupted code: always true on x86-64.
     #[must_use]
     pub const fn can_return(&self) -> bool {
         true
     }
 
-    /// Whether it is a machine check.
+    /// Returns whether the exception is a machine check.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
         self.vector == MACHINE_CHECK
     }
 }
 
-/// An exception; as text, what happened.
+/// The text of an exception: what happened, and where.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl Words<'_> {
