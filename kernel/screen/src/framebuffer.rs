@@ -6,53 +6,73 @@ use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::{DrawTarget, OriginDimensions, Pixel, Point, RgbColor, Size};
 use embedded_graphics::primitives::Rectangle;
 
-/// More pixels than any screen has in one direction. What is computed of so many fits into 31 bits.
+/// The limit of pixels in one direction, more than any screen has. Sums and products of such numbers fit into 31 bits.
 const LONGEST: u32 = 1 << 15;
 
 /// The order of a pixel's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Red, green, blue, and what there is besides.
+    /// Red, green, blue, then any other bytes.
     Rgb,
-    /// Blue, green, red, and what there is besides: what most PCs have, also `XRGB8888` as a little-endian word.
+    /// Blue, green, red, then any other bytes. Most PCs have this order; it is also that of `XRGB8888` as a little-endian word.
     Bgr,
 }
 
-/// How pixels lie in memory.
+/// The layout of pixels in memory.
+///
+/// ```
+/// use screen::{Layout, Order};
+///
+/// // 1024 by 768 pixels of 32 bits, without bytes between lines.
+/// let layout = Layout { width: 1024, height: 768, stride: 4096, bytes_per_pixel: 4, order: Order::Bgr };
+/// assert_eq!(layout.stride, layout.width as usize * layout.bytes_per_pixel);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Pixels of a line.
+    /// The pixels in a line.
     pub width: u32,
-    /// Lines.
+    /// The number of lines.
     pub height: u32,
-    /// Bytes from one line to the next.
+    /// The bytes from the start of one line to the start of the next.
     pub stride: usize,
-    /// Bytes of a pixel, at least 3.
+    /// The bytes of a pixel, at least 3.
     pub bytes_per_pixel: usize,
-    /// Their order.
+    /// The order of a pixel's bytes.
     pub order: Order,
 }
 
-/// A framebuffer, to be drawn on by one CPU at a time.
+/// A framebuffer. Only one CPU at a time should draw on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Framebuffer {
     start: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: it is an address and numbers, and each write is one of bytes that no reference of Rust leads to, as `new` asks for. Two CPUs
-// that draw at the same time only mix up the picture.
+// SAFETY: the value is an address and numbers. Each write is to bytes to which no reference leads: the caller of `new` guarantees it. Two
+// CPUs that draw at the same time only mix up the picture.
 unsafe impl Send for Framebuffer {}
-// SAFETY: the same.
+// SAFETY: see above.
 unsafe impl Sync for Framebuffer {}
 
 impl Framebuffer {
-    /// The framebuffer that begins there. `None` if it has no pixels, or more in a line or lines than any screen has, if a line does not
-    /// fit into its stride, or a pixel has no three bytes.
+    /// Creates the framebuffer that begins at the address `start`.
+    ///
+    /// Returns `None` if `layout` is impossible: no pixels, more than 32,768 pixels in a line or more than 32,768 lines, a line longer than
+    /// the stride, or pixels of less than 3 bytes.
+    ///
+    /// ```
+    /// use screen::{Framebuffer, Layout, Order};
+    ///
+    /// let mut pixels = [0_u8; 16 * 64];
+    /// let layout = Layout { width: 16, height: 16, stride: 64, bytes_per_pixel: 4, order: Order::Rgb };
+    /// // SAFETY: the array has `height` times `stride` bytes, and is not used otherwise.
+    /// let framebuffer = unsafe { Framebuffer::new(pixels.as_mut_ptr(), layout) };
+    /// assert!(framebuffer.is_some());
+    /// ```
     ///
     /// # Safety
-    /// `height` times `stride` bytes from `start` on are a framebuffer that may be written to at any time from now on. No reference
-    /// leads there.
+    /// The caller must guarantee that `height` times `stride` bytes at `start` are a framebuffer that may be written to at any time from
+    /// now on, and that no reference leads to these bytes.
     #[must_use]
     pub unsafe fn new(start: *mut u8, layout: Layout) -> Option<Self> {
         let line = (layout.width as usize).checked_mul(layout.bytes_per_pixel)?;
@@ -83,8 +103,9 @@ impl Framebuffer {
             Order::Bgr => [color.b(), color.g(), color.r(), 0],
         };
         let offset = y as usize * stride + x as usize * bytes_per_pixel;
-        // SAFETY: the pixel begins in line `y` of `height`, and ends before the line's stride does, as `new` has checked of `width`; so
-        // the bytes are in the framebuffer, which `new`'s caller says may be written to. The word is aligned.
+        // SAFETY: the pixel begins in line `y` of `height`, and ends before the end of the line's stride, because `new` has checked
+        // `width`. Therefore the bytes are in the framebuffer, and the caller of `new` guarantees that it may be written to. The word is
+        // aligned.
         unsafe {
             let pixel = self.start.add(offset);
             if bytes_per_pixel == 4 && pixel.cast::<u32>().is_aligned() {

@@ -1,24 +1,32 @@
-//! What a key does.
+//! The actions of keys.
 
-/// What a key asks for. Which key that is, and of which keyboard, the kernel says.
+/// An action that a key requests. The kernel maps the keys of a serial line or keyboard to actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The next page.
+    /// Shows the next page.
     Next,
-    /// The page before.
+    /// Shows the previous page.
     Previous,
-    /// The next frame, or the next lines of a page without frames.
+    /// Chooses the next frame, or shows the next lines of a page without frames.
     Down,
-    /// The frame or the lines before.
+    /// Chooses the previous frame, or shows the previous lines of a page without frames.
     Up,
-    /// The code around the frame; or back from there.
+    /// Shows the code around the chosen frame, or returns from the code to the page.
     Enter,
-    /// The end.
+    /// Ends [`Screen::show`](crate::Screen::show).
     Leave,
 }
 
 impl Key {
-    /// The key that a terminal or a keyboard sends as this character: space and tab, `n` and `p`, `j` and `k`, Enter, `q`.
+    /// Returns the action of a character that a terminal or a keyboard sends: space, tab or `n`, and `p`, for pages; `j` and `k` for
+    /// frames; Enter for code; `q` for the end.
+    ///
+    /// ```
+    /// use screen::Key;
+    ///
+    /// assert_eq!(Key::of_character(b'j'), Some(Key::Down));
+    /// assert_eq!(Key::of_character(b'x'), None);
+    /// ```
     #[must_use]
     pub const fn of_character(character: u8) -> Option<Self> {
         Some(match character {

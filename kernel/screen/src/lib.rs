@@ -1,15 +1,17 @@
-//! The report of a dying kernel on a framebuffer, for a machine without a serial line.
+//! The report of a dying kernel on a framebuffer: pages, keys and a QR code.
 //!
-//! A kernel has one [`Screen`], in a static. It tells it at boot where the framebuffer is ([`Screen::set`]), when a report begins
-//! ([`Screen::begin`]), passes on what is written ([`Screen::write`]), says when the report has ended ([`Screen::end`]), and as the last
-//! thing of all has it shown ([`Screen::show`]). Up to then nothing is drawn: a serial line has the whole report before, and what fails in
-//! drawing fails after it. A report that has failed half way is shown as far as it came.
+//! A kernel has one [`Screen`], in a static. At boot it sets the framebuffer ([`Screen::set`]). When a report begins, it calls
+//! [`Screen::begin`], passes the report's text to [`Screen::write`], and calls [`Screen::end`] at the end. The last step is
+//! [`Screen::show`].
 //!
-//! It is paged through by keys, from frame to frame, with the code around each; and a QR code takes its first lines, and the callers in a
-//! compact form, to a phone.
+//! Nothing is drawn before `show`. Therefore a serial line has the whole report before anything can fail in drawing. A report that was not
+//! completed is shown as far as it was written.
 //!
-//! Nothing here allocates, takes a lock or waits, except [`Screen::show`] for keys. What the report says is not changed: the lines on the
-//! screen are those of the serial line, folded where they are too long.
+//! Keys turn the pages of the report, and choose a frame, whose code is shown. A QR code contains the report's first lines, and the callers
+//! in a compact form, for a phone.
+//!
+//! Nothing in this crate allocates or takes a lock. Only [`Screen::show`] waits, for keys. The lines on the screen are those of the report,
+//! folded if they are too long.
 #![no_std]
 
 mod framebuffer;
@@ -26,7 +28,7 @@ pub use key::Key;
 pub use screen::{Code, Screen};
 pub use text::Text;
 
-// Its example is compiled.
+// Compiles the example of README.md.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

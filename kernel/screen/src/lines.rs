@@ -1,4 +1,4 @@
-//! The lines of a report, and what each of them is: only for colors, pages and to go from frame to frame. The lines are shown as they are.
+//! The kinds of the lines of a report, for colors, pages and the steps between frames. The lines are shown as they are.
 
 use crate::text::{Bytes, Text};
 

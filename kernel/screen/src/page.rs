@@ -1,4 +1,4 @@
-//! A page of lines: which are shown, and which frame is chosen.
+//! A page of lines: the visible lines, and the chosen frame.
 
 use core::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What happened, as a QR code: the first lines of the report, and the callers.
+//! A QR code of the failure: the first lines of the report, and the callers.
 
 use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::{Point, RgbColor, Size};

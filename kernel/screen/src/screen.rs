@@ -13,10 +13,27 @@ use crate::pen::{BACKGROUND, PLAIN, Pen};
 use crate::qr;
 use crate::text::Text;
 
-/// A function that writes the code around an address.
+/// A function that writes the code around an address. It returns an error if the writer does.
 pub type Code<'a> = &'a dyn Fn(&mut dyn Write, u64) -> fmt::Result;
 
-/// The report of a dying kernel, and the screen that shows it: a static.
+/// The report of a dying kernel, and the screen that shows it. Use it as a static.
+///
+/// ```
+/// use core::sync::atomic::AtomicU8;
+/// use screen::{Screen, Text};
+///
+/// static SCREEN: Screen = {
+///     static REPORT: [AtomicU8; 64 << 10] = [const { AtomicU8::new(0) }; 64 << 10];
+///     static COMPACT: [AtomicU8; 4 << 10] = [const { AtomicU8::new(0) }; 4 << 10];
+///     Screen::new(Text::new(&REPORT), Text::new(&COMPACT))
+/// };
+///
+/// SCREEN.begin();
+/// SCREEN.write(b"panicked at src/main.rs:1:1\n");
+/// SCREEN.end();
+/// // Without a framebuffer, this returns immediately.
+/// SCREEN.show(&|_, _| Ok(()), &mut || None);
+/// ```
 #[derive(Debug)]
 pub struct Screen {
     framebuffer: Once<Framebuffer>,
@@ -30,8 +47,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen that is not known yet. A report is kept in the one text, whatever else is for the QR code in the other one; 64 KiB and
-    /// 4 KiB are much.
+    /// Creates a screen without a framebuffer.
+    ///
+    /// The report is kept in `report`, and the callers for the QR code in `compact`. 64 KiB and 4 KiB are enough for most reports.
     #[must_use]
     pub const fn new(report: Text, compact: Text) -> Self {
         Self {
@@ -44,18 +62,18 @@ impl Screen {
         }
     }
 
-    /// Says where the framebuffer is; only the first time counts.
+    /// Sets the framebuffer. Only the first call has an effect.
     pub fn set(&self, framebuffer: Framebuffer) {
         self.framebuffer.call_once(|| framebuffer);
     }
 
-    /// Whether there is a framebuffer.
+    /// Returns whether a framebuffer is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.framebuffer.is_completed()
     }
 
-    /// A report begins: what is [written](Self::write) from now on is kept.
+    /// Begins a report: discards the previous report, and keeps the text of [`Self::write`] from now on.
     pub fn begin(&self) {
         self.report.clear();
         self.compact.clear();
@@ -63,23 +81,24 @@ impl Screen {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// The report has ended: what is written from now on is something else.
+    /// Ends the report: text of [`Self::write`] from now on is not kept.
     pub fn end(&self) {
         self.is_open.store(false, Ordering::Relaxed);
     }
 
-    /// Keeps text of the report. Does nothing without a screen, before a report has [begun](Self::begin), or behind its [end](Self::end).
+    /// Keeps text of the report. Does nothing without a framebuffer, before a report [begins](Self::begin), or after the report's
+    /// [end](Self::end).
     pub fn write(&self, text: &[u8]) {
         if self.is_open.load(Ordering::Relaxed) && self.is_set() {
             self.report.append(text);
         }
     }
 
-    /// Has `write` write the callers in a compact form, for the QR code: the first time in a report, as its first trace is that of what
-    /// failed.
+    /// Calls `write` to get the callers in a compact form, for the QR code. Only the first call in a report that writes text has an effect,
+    /// because the first trace of a report is that of the failure.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Returns an error if `write` does.
     pub fn compact(&self, write: impl FnOnce(&mut dyn Write) -> fmt::Result) -> fmt::Result {
         struct Appended<'a>(&'a Text);
         impl Write for Appended<'_> {
@@ -95,11 +114,13 @@ impl Screen {
         }
     }
 
-    /// Draws the report, and pages through it until a key says to leave. Returns at once if there is no screen, no report, or it was
-    /// called before: then what it has drawn has made it fail.
+    /// Draws the report, and shows its pages until a key requests the end.
     ///
-    /// `code` writes the code around an address. `key` returns a key that was pressed, if one was; it is called again and again, the
-    /// first time when the report is on the screen.
+    /// Returns immediately if there is no framebuffer, if no report has begun, or if the function was called before: a second call means
+    /// that drawing has faulted or panicked.
+    ///
+    /// `code` writes the code around an address. `key` returns the action of a key if one was pressed. It is called repeatedly, the first
+    /// time when the report is on the screen.
     pub fn show(&self, code: Code<'_>, key: &mut dyn FnMut() -> Option<Key>) {
         let has_begun = self.has_begun.load(Ordering::Relaxed);
         let framebuffer = self.framebuffer.get().filter(|_| has_begun);

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-/// Bytes that are appended to memory which the kernel lends. What does not fit is counted. No lock: who appends at the same time only
-/// mixes up the text.
+/// Text in memory that the kernel provides. Bytes that do not fit are counted. There is no lock: CPUs that append at the same time only mix
+/// up the text.
 #[derive(Debug)]
 pub struct Text {
     bytes: &'static [AtomicU8],
@@ -12,7 +12,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// No text, in this memory.
+    /// Creates an empty text in this memory.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU8;
