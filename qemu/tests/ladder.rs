@@ -25,15 +25,15 @@ kernel_tests! { release:
 const HEAD: &str = "# Calls from a report into the kernel, and the result if a call fails
 
 A report calls the methods of the kernel's `Platform`, its callbacks, and the `Display` of its texts. In each line of this table, the report of a
-panic makes one of these calls, and the call fails in the way of the column: on a machine with one CPU, and with two CPUs, the second of
-which runs the watchdog. In every case, the first line of the report is sent.
+panic makes one of these calls, and the call fails in the way of the column: on a machine with one CPU, and with two CPUs. The second CPU
+runs the watchdog. In every case, the first line of the report is sent.
 
 | in a cell | result |
 |---|---|
 | report | all callers, and the first failure again as the last line |
 | line | a line about the failed call |
 | left | `leave` was called |
-| stays | the text that was sent before remains, and the machine stops: no other CPU can end the report, or the failed call is `leave` |
+| stays | the text that was sent before remains, and the machine stops, because no other CPU can end the report or the failed call is `leave` |
 
 The test `ladder::` boots each case and compares the result with this table.
 

@@ -5,9 +5,9 @@ use core::ops::Range;
 /// A function that returns the virtual address of `length` bytes at the physical address `start`, if they are mapped.
 pub type Translate = fn(start: u64, length: u64) -> Option<u64>;
 
-/// The right to read memory by physical address, while the boot tables map it. The kernel gives it up when it replaces them.
+/// The right to read memory by physical address while the boot tables map it. The kernel gives it up when it replaces the tables.
 ///
-/// All such reads go through here: of what is mapped, nothing but memory is accessed, because a read of a device may have effects.
+/// All such reads use this type. They access only memory, because a read of a device may have effects.
 #[derive(Debug)]
 pub struct BootMemory {
     translate: Translate,
@@ -17,7 +17,7 @@ pub struct BootMemory {
 /// The most ranges of a [`Map`].
 const MAX_RANGES: usize = 32;
 
-/// A map of memory: where there is some, and which of it is RAM that nobody has put anything into.
+/// A map of memory: the ranges that are memory, and which of them are RAM that is not in use.
 #[derive(Debug, Default)]
 pub struct Map {
     ranges: [(Range<u64>, bool); MAX_RANGES],
@@ -25,13 +25,13 @@ pub struct Map {
 }
 
 impl Map {
-    /// An empty one.
+    /// Creates an empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a range. One too many is left out.
+    /// Adds a range. A range beyond the limit of a map is left out.
     pub fn add(&mut self, range: Range<u64>, is_ram: bool) {
         if let Some(slot) = self.ranges.get_mut(self.count) {
             *slot = (range, is_ram);
@@ -39,13 +39,13 @@ impl Map {
         }
     }
 
-    /// Whether so many bytes from `start` on lie in one of its ranges.
+    /// Returns whether the `length` bytes at `start` are in one range of the map.
     #[must_use]
     pub fn holds(&self, start: u64, length: u64) -> bool {
         self.has(start, length, |_| true)
     }
 
-    /// Whether so many bytes from `start` on lie in one of its ranges that is RAM.
+    /// Returns whether the `length` bytes at `start` are in one range that is RAM.
     #[must_use]
     pub fn is_ram(&self, start: u64, length: u64) -> bool {
         self.has(start, length, |is_ram| is_ram)
@@ -61,12 +61,12 @@ impl Map {
 }
 
 impl BootMemory {
-    /// The only value of this type.
+    /// Creates the only value of this type.
     ///
     /// # Safety
-    /// What `translate` says is mapped stays mapped as long as this value lives. What of that is read is memory, not a device, and
-    /// what is written is RAM: `translate` says nothing else; or the caller [limits](Self::limit) this to a map of which that is true,
-    /// and before that reads only what it knows to be memory.
+    /// The caller must guarantee that all ranges for which `translate` returns an address stay mapped as long as this value lives, and that
+    /// reads access only memory, and writes only RAM. Either `translate` returns only such ranges, or the caller [limits](Self::limit) this
+    /// value to a map of them, and before that reads only addresses that are memory.
     #[must_use]
     pub const unsafe fn new(translate: Translate) -> Self {
         Self {
@@ -75,15 +75,15 @@ impl BootMemory {
         }
     }
 
-    /// From now on there is only the memory of this map.
+    /// Limits all later accesses to the memory of this map.
     pub fn limit(&mut self, map: Map) {
         self.map = Some(map);
     }
 
-    /// Writes to a physical address. Returns whether there is RAM.
+    /// Writes to a physical address. Returns whether the address is RAM.
     ///
     /// # Safety
-    /// Nothing that is still needed is at this address.
+    /// The caller must guarantee that no data in use is at this address.
     pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) -> bool {
         let length = bytes.len() as u64;
         let is_ram = |map: &Map| map.is_ram(physical, length);
@@ -94,12 +94,12 @@ impl BootMemory {
             return false;
         }
         let to = to as *mut u8;
-        // SAFETY: mapped RAM, as the caller of `new` says; not in use, as this caller says, and so not overlapping `bytes`.
+        // SAFETY: mapped RAM, which the caller of `new` guarantees; unused, which this caller guarantees, and so not overlapping `bytes`.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         true
     }
 
-    /// Bytes at a physical address; none where memory is not mapped.
+    /// Returns the bytes at a physical address; `None` if they are not mapped memory.
     #[must_use]
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
         let holds = |map: &Map| map.holds(physical, length);
@@ -107,8 +107,8 @@ impl BootMemory {
             return None;
         }
         let start = (self.translate)(physical, length)? as *const u8;
-        // SAFETY: mapped memory, as the caller of `new` says, while `self` lives. The kernel has no references to what the boot
-        // loader wrote, so nothing changes it.
+        // SAFETY: mapped memory while `self` lives: the caller of `new` guarantees it. The kernel has no references to what the boot loader
+        // wrote, so nothing changes it.
         Some(unsafe { core::slice::from_raw_parts(start, length as usize) })
     }
 }

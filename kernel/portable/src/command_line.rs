@@ -1,15 +1,15 @@
-//! The command line: the scenario's name, and words that any scenario may have after it.
+//! The command line: the name of a scenario, and further words for it.
 
 /// Bytes kept; more are cut off.
 const SIZE: usize = 2048;
 
-/// As the first word: the command line is typed at the serial line instead.
+/// The first word that requests a command line at the serial line instead.
 pub const TYPED: &str = "typed";
 
-/// The kernel's words before a command line that is typed, in a line of their own.
+/// The kernel's prompt for a command line, in a line of its own.
 pub const TYPED_PROMPT: &str = "command line? ";
 
-/// A copy of the boot loader's command line, whose memory will be reused.
+/// A copy of the boot loader's command line, because that memory will be reused.
 #[derive(Debug)]
 pub struct CommandLine {
     bytes: [u8; SIZE],
@@ -34,25 +34,25 @@ impl CommandLine {
         line
     }
 
-    /// The first word, if there is one.
+    /// Returns the first word, if there is a word.
     #[must_use]
     pub fn scenario(&self) -> Option<&str> {
         self.words().next()
     }
 
-    /// Whether `word` is one of those after the first.
+    /// Returns whether `word` is a word after the first.
     #[must_use]
     pub fn has(&self, word: &str) -> bool {
         self.words().skip(1).any(|it| it == word)
     }
 
-    /// The first number among the words after the first.
+    /// Returns the first number among the words after the first.
     #[must_use]
     pub fn argument(&self) -> Option<u32> {
         self.words().skip(1).find_map(|word| word.parse().ok())
     }
 
-    /// The number of the first word of the form `name:number`, after the first word.
+    /// Returns the number in the first word of the form `name:number` after the first word.
     #[must_use]
     pub fn number_of(&self, name: &str) -> Option<usize> {
         self.words().skip(1).find_map(|word| {

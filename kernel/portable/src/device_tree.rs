@@ -6,22 +6,22 @@ use fdt_raw::{Fdt, Node};
 
 use crate::BootMemory;
 
-/// How to call the firmware ("Power State Coordination Interface", section 5 "PSCI functions").
+/// The instruction with which a kernel calls the firmware ("Power State Coordination Interface", section 5 "PSCI functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conduit {
-    /// `hvc`.
+    /// The instruction `hvc`.
     Hypervisor,
-    /// `smc`.
+    /// The instruction `smc`.
     SecureMonitor,
 }
 
-/// How to start a CPU.
+/// The way to start a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// By a call of the firmware.
+    /// A call of the firmware.
     Firmware,
-    /// By the address of its first instruction, in the 64-bit word at this physical address (Devicetree Specification, 3.8.1 "General
-    /// Properties of /cpus/cpu* nodes": `cpu-release-addr`).
+    /// A write of the address of the CPU's first instruction to the 64-bit word at this physical address (Devicetree Specification, 3.8.1
+    /// "General Properties of /cpus/cpu* nodes": `cpu-release-addr`).
     SpinTable(u64),
 }
 
@@ -37,12 +37,12 @@ pub enum Uart {
 /// The most windows of a node that are looked at.
 const MAX_WINDOWS: usize = 64;
 
-/// A device tree, read in place. One that is damaged may say anything, but reading it does not panic.
+/// A device tree, read in place. A damaged tree may contain anything; reading it does not panic.
 #[derive(Debug)]
 pub struct DeviceTree<'a>(Fdt<'a>);
 
 impl<'a> DeviceTree<'a> {
-    /// The tree at this physical address, if there is one.
+    /// Returns the tree at this physical address, if there is a tree.
     #[must_use]
     pub fn at(memory: &'a BootMemory, address: u64) -> Option<Self> {
         // The header: magic number, size of the whole, both big-endian (Devicetree Specification, 5.2 "Header").
@@ -58,7 +58,7 @@ impl<'a> DeviceTree<'a> {
         Self::new(memory.bytes(address, u64::from(size))?)
     }
 
-    /// The tree that these bytes are.
+    /// Returns the tree in these bytes, if they are a sound tree.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         // `fdt-raw` panics at offsets outside the tree, and at nodes that lie too deep.
@@ -66,14 +66,14 @@ impl<'a> DeviceTree<'a> {
         Some(Self(Fdt::from_bytes(bytes).ok()?))
     }
 
-    /// Whether its root node is compatible with this machine.
+    /// Returns whether the root node is compatible with this machine.
     #[must_use]
     pub fn is_of(&self, machine: &str) -> bool {
         let root = self.0.find_by_path("/");
         root.is_some_and(|root| root.compatibles().any(|name| name == machine))
     }
 
-    /// The serial port that it names as the console, and the physical address of its registers.
+    /// Returns the console's serial port, and the physical address of its registers.
     #[must_use]
     pub fn console(&self) -> Option<(Uart, u64)> {
         // Options follow a colon: "serial0:115200n8".
@@ -110,7 +110,7 @@ impl<'a> DeviceTree<'a> {
         Some(address)
     }
 
-    /// How to call the firmware, if that is possible.
+    /// Returns the instruction with which the kernel calls the firmware, if the tree names it.
     #[must_use]
     pub fn conduit(&self) -> Option<Conduit> {
         let psci = self.0.find_by_path("/psci")?;
@@ -121,13 +121,13 @@ impl<'a> DeviceTree<'a> {
         }
     }
 
-    /// The command line.
+    /// Returns the command line.
     #[must_use]
     pub fn command_line(&self) -> Option<&'a str> {
         self.0.chosen()?.bootargs()
     }
 
-    /// Calls `found` with the MPIDR affinity of each CPU, and how to start it.
+    /// Calls `found` with the MPIDR affinity of each CPU, and the way to start it.
     pub fn cpus(&self, mut found: impl FnMut(u64, Start)) {
         let nodes = self.0.find_children_by_path("/cpus");
         let nodes = nodes.filter(|node| node.find_property_str("device_type") == Some("cpu"));

@@ -19,7 +19,7 @@ impl Default for Text {
 }
 
 impl Text {
-    /// An empty line.
+    /// Creates an empty line.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -28,28 +28,28 @@ impl Text {
         }
     }
 
-    /// What is in it.
+    /// Returns the text of the line.
     #[must_use]
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 
-    /// Bytes in it.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the line is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Inserts a character at `at`, and returns whether there was room.
+    /// Inserts a character at `at`, and returns whether the line had space for it.
     ///
     /// # Panics
-    /// `at` is greater than the length.
+    /// Panics if `at` is greater than the length.
     pub fn insert(&mut self, at: usize, byte: u8) -> bool {
         let has_room = self.length < SIZE;
         if has_room {
@@ -63,14 +63,14 @@ impl Text {
     /// Removes the bytes `from..to`.
     ///
     /// # Panics
-    /// One of them is greater than the length, or they are in the wrong order.
+    /// Panics if `from` or `to` is greater than the length, or if `from` is greater than `to`.
     pub fn remove(&mut self, from: usize, to: usize) {
         self.bytes.copy_within(to..self.length, from);
         self.length -= to - from;
     }
 }
 
-/// The last lines, and which of them is shown.
+/// The last lines, and the line that is shown.
 #[derive(Debug)]
 pub struct History {
     lines: [Text; LINES],
@@ -89,7 +89,7 @@ impl Default for History {
 }
 
 impl History {
-    /// No lines.
+    /// Creates an empty history.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -100,7 +100,7 @@ impl History {
         }
     }
 
-    /// Keeps a line, unless it is empty or was the last one too.
+    /// Keeps a line, unless it is empty or equal to the last line.
     pub fn keep(&mut self, line: &Text) {
         self.back = 0;
         let is_last = self.count > 0 && self.line(1).as_str() == line.as_str();
@@ -110,7 +110,7 @@ impl History {
         }
     }
 
-    /// The line before the shown one, which is `current`.
+    /// Returns the line before the shown line, which is `current`.
     pub fn up(&mut self, current: &Text) -> Option<&Text> {
         if self.back == self.count.min(LINES) {
             return None;
@@ -122,7 +122,7 @@ impl History {
         Some(self.line(self.back))
     }
 
-    /// The line after the shown one, last the one that was being typed.
+    /// Returns the line after the shown line. After the last kept line, this is the line that was being typed.
     pub fn down(&mut self) -> Option<&Text> {
         self.back = self.back.checked_sub(1)?;
         Some(match self.back {

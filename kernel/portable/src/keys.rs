@@ -1,6 +1,6 @@
 //! Decodes the bytes of a terminal into keys (ECMA-48, with the extensions of xterm).
 
-/// A key, or what it stands for in every shell.
+/// A key, or the action that it has in every shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A printable character of ASCII.
@@ -70,13 +70,13 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// A decoder in its initial state.
+    /// Creates a decoder in its initial state.
     #[must_use]
     pub const fn new() -> Self {
         Self(State::Start)
     }
 
-    /// Takes a byte; returns the key that ends with it, if any. Sequences of unknown keys are skipped as a whole.
+    /// Decodes a byte. Returns the key that ends with this byte, if a key does. Sequences of unknown keys are skipped as a whole.
     pub fn take(&mut self, byte: u8) -> Option<Key> {
         let state = core::mem::replace(&mut self.0, State::Start);
         match (state, byte) {

@@ -1,5 +1,5 @@
-//! The parts of the kernel that need no bare metal: firmware's tables, states in atomic words, line editing. A library, so that
-//! its tests run on the host.
+//! The parts of the demonstration kernel that need no bare metal: firmware's tables, states in atomic words, line editing. They are a
+//! library so that their tests run on the host.
 #![cfg_attr(not(test), no_std)]
 
 pub mod boot_memory;

@@ -1,8 +1,8 @@
 //! The line editor.
 //!
-//! Written here, in a few lines, because the crates for it ask the terminal where its cursor is and wait for the answer
-//! (noline), which a script on a serial line never gives, or know half of the keys only (embedded-cli). Nothing here needs
-//! an answer: the terminal is told to move by characters, to erase to the end of the line, and no more.
+//! The crates for it were rejected. `noline` queries the terminal for its cursor and waits for the answer, which a script on a serial line
+//! never gives. `embedded-cli` supports only half of the keys. This editor needs no answer: the terminal only moves by characters, and
+//! erases to the end of the line.
 
 use core::fmt::{self, Write};
 
@@ -12,13 +12,13 @@ use crate::keys::Key;
 /// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The line goes on.
+    /// The line is not complete.
     Editing,
     /// The line is complete: see [`Editor::text`].
     Line,
     /// The line was discarded.
     Dropped,
-    /// There will be no more lines.
+    /// There are no more lines.
     End,
 }
 
@@ -32,11 +32,11 @@ pub struct Editor {
     word: Words,
 }
 
-/// A function that returns the word with this index, of those that Tab completes; `None` after the last one.
+/// A function that returns the word with this index among the words that Tab completes; `None` after the last word.
 pub type Words = fn(usize) -> Option<&'static str>;
 
 impl Editor {
-    /// An empty line, without history. `prompt` is what stands before it.
+    /// Creates an empty line without history. `prompt` is the text before the line.
     #[must_use]
     pub const fn new(prompt: &'static str, word: Words) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Editor {
         }
     }
 
-    /// What was typed.
+    /// Returns the typed text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.line.as_str()
     }
 
-    /// Keeps the line for later, and begins an empty one.
+    /// Keeps the line in the history, and begins an empty line.
     pub fn finish(&mut self) {
         self.history.keep(&self.line);
         self.line = Text::new();
@@ -64,7 +64,7 @@ impl Editor {
     /// Applies a key, and shows the result.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn press(&mut self, key: Key, out: &mut impl Write) -> Result<Input, fmt::Error> {
         let end = self.line.len();
         match key {

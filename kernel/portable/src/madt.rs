@@ -1,7 +1,7 @@
-//! The list of cpus in ACPI's tables: "ACPI Specification" 6.5, 5.2.5 "Root System Description Pointer" to 5.2.12
-//! "Multiple APIC Description Table".
+//! The list of CPUs in ACPI's tables: "ACPI Specification" 6.5, 5.2.5 "Root System Description Pointer" to 5.2.12 "Multiple APIC
+//! Description Table".
 //!
-//! The crate `acpi` was rejected, because it creates references to any address in a table; here every byte is read through
+//! The crate `acpi` was rejected, because it creates references to any address in a table. This module reads every byte through
 //! [`BootMemory`].
 
 use crate::BootMemory;
@@ -11,8 +11,8 @@ const HEADER: u64 = 36;
 /// Bytes between the header of a MADT and its entries.
 const FIXED: u64 = 8;
 
-/// Calls `found` with the APIC ID of each processor that can be used; `rsdp` is a physical address. `None` if a table is
-/// missing, or is not in mapped memory.
+/// Calls `found` with the APIC ID of each processor that can be used; `rsdp` is a physical address. Returns `None` if a table is missing,
+/// or is not in mapped memory.
 pub fn cpus(memory: &BootMemory, rsdp: u64, mut found: impl FnMut(u64)) -> Option<()> {
     if memory.bytes(rsdp, 8)? != b"RSD PTR " {
         return None;

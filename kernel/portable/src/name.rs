@@ -15,10 +15,10 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name, as the value of a static.
+    /// Creates a name, as the value of a static.
     ///
     /// # Panics
-    /// The name has more than 15 bytes.
+    /// Panics if the name has more than 15 bytes.
     #[must_use]
     pub const fn new(text: &str) -> Self {
         assert!(text.len() <= SIZE, "the name is too long");
@@ -37,7 +37,7 @@ impl Name {
         name
     }
 
-    /// Changes it.
+    /// Changes the name.
     pub fn set(&self, text: &str) {
         let length = text.floor_char_boundary(SIZE);
         for (byte, new) in self.bytes.iter().zip(text[..length].bytes()) {

@@ -1,4 +1,4 @@
-//! What the kernel tells the serial line when its report is on the screen.
+//! The words on the serial line when the kernel's report is on the screen.
 
-/// These words, in a line with what keys do: from then on the picture is there, and keys are taken.
+/// The words, in a line with the actions of keys. After this line, the picture is complete, and keys are accepted.
 pub const ON_SCREEN: &str = "the report is on the screen";

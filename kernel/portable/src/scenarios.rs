@@ -5,20 +5,20 @@
 pub struct Scenario {
     /// The word on the command line.
     pub name: &'static str,
-    /// How it ends.
+    /// The way in which the scenario should end.
     pub outcome: Outcome,
-    /// Fewest CPUs that it needs.
+    /// The fewest CPUs that the scenario needs.
     pub cpus: u32,
-    /// When it runs.
+    /// The stage of the boot at which the scenario runs.
     pub stage: Stage,
-    /// Which architectures have it.
+    /// The architectures that have the scenario.
     pub machines: Machines,
-    /// What happens, in one line.
+    /// A description in one line.
     pub about: &'static str,
 }
 
 impl Scenario {
-    /// Whether an architecture with this name has it.
+    /// Returns whether the architecture with this name has the scenario.
     #[must_use]
     pub fn is_on(&self, architecture: &str) -> bool {
         match self.machines {
@@ -32,52 +32,53 @@ impl Scenario {
 /// The name of the architecture that has fewer scenarios.
 const ARMV7A: &str = "armv7a";
 
-/// Which architectures have a scenario.
+/// The architectures that have a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machines {
-    /// All.
+    /// All architectures.
     All,
-    /// ARMv7-A has not: it needs a compiler that touches each page of a large frame, or addresses that cannot be one.
+    /// All architectures except ARMv7-A: the scenario needs a compiler that touches each page of a large frame, or addresses that are not
+    /// canonical.
     NotArmv7a,
-    /// ARMv7-A alone.
+    /// ARMv7-A only.
     OnlyArmv7a,
 }
 
-/// How a scenario is meant to end.
+/// The way in which a scenario should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With success.
+    /// The scenario succeeds.
     Succeeds,
-    /// With a report of a panic or of an exception, every caller in it.
+    /// The scenario ends with a report of a panic or of an exception that has every caller.
     Panics,
-    /// With a report that cannot vouch for every caller, and says why.
+    /// The scenario ends with a report that is in doubt about a caller, and states why.
     PanicsInDoubt,
-    /// With success, once it has reset the machine.
+    /// The scenario succeeds after it has reset the machine.
     SucceedsAfterReset,
-    /// With an error while another one is reported: a line of it, and no more.
+    /// The scenario fails again while it is being reported: the report has one line about the second failure.
     FailsToReport,
-    /// As the user at the serial line decides.
+    /// The user at the serial line decides.
     Interactive,
-    /// Not, or without a word: who runs it asks the machine where it is.
+    /// The scenario does not end, or ends without output. The runner queries the machine about what it does.
     Hangs,
 }
 
-/// How far the kernel has come when a scenario runs.
+/// The stage of the kernel's boot at which a scenario runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Exceptions have their vectors. The page tables are those of the boot code, nothing was written to the console yet.
+    /// Exceptions have their vectors. The page tables are those of the boot code, and nothing was written to the console yet.
     Vectors,
     /// The page tables are the kernel's own. There is no heap.
     Tables,
-    /// The kernel is up.
+    /// The kernel has booted.
     Up,
 }
 
 /// Calls the macro `$use` with the table. The first scenario is the default.
 ///
-/// An entry is the word on the command line, the [`Outcome`], the fewest CPUs, the function in the kernel, perhaps the
-/// [`Stage`] at which it runs before the kernel is up, perhaps the [`Machines`] that have it, and what happens. The functions are tokens: only the kernel has them, in
-/// its folder `scenario`, and other users of the table ignore them.
+/// An entry has the word on the command line, the [`Outcome`], the fewest CPUs, the function in the kernel, optionally the [`Stage`] at
+/// which it runs before the kernel has booted, optionally the [`Machines`] that have it, and the description. The functions are tokens:
+/// only the kernel has them, in its folder `scenario`, and other users of the table ignore them.
 #[macro_export]
 macro_rules! scenarios {
     ($use:ident) => {
@@ -151,15 +152,15 @@ macro_rules! scenarios {
             "stray-stack-pointer": PanicsInDoubt, 1 cpu, places::stray_stack_pointer,
                 "the stack pointer is in no stack";
             "exception-in-handler": Panics, 1 cpu, nested::exception_in_handler,
-                "an exception inside the handler of another one";
+                "an exception inside the handler of an earlier exception";
             "panic-in-handler": Panics, 1 cpu, nested::panic_in_handler,
                 "a panic in the handler of an exception";
             "double-fault": Panics, 1 cpu, nested::no_stack_for_handler,
-                "an exception with no room on the stack for it";
+                "an exception on a stack without space for it";
             "stack-overflow": Panics, 1 cpu, overflow::recursion,
                 "a recursion fills the stack";
             "nearly-full": FailsToReport, 1 cpu, overflow::nearly,
-                "a panic on a stack without room for its report";
+                "a panic on a stack without space for its report";
             "huge-frame": Panics, 1 cpu, overflow::huge_frame on NotArmv7a,
                 "one frame is bigger than the stack";
             "monitor": Interactive, 1 cpu, monitor::run,
@@ -207,7 +208,7 @@ macro_rules! scenarios {
             "print-in-nmi": Succeeds, 2 cpus, logging::print_in_nmi,
                 "a CPU prints (with --defmt it logs too) while NMIs interrupt it, and their handler prints";
             "console-held": Panics, 2 cpus, others::console_held,
-                "a panic on a CPU while another one holds the console";
+                "a panic on a CPU while another CPU holds the console";
             "two-panics": Panics, 2 cpus, others::two_panics,
                 "a panic on two CPUs at the same time";
             "two-breakpoints": Succeeds, 2 cpus, others::two_breakpoints,
@@ -229,7 +230,7 @@ macro_rules! scenarios {
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
                 "a panic in the handler of a timer interrupt";
             "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,
-                "a timer interrupt in the handler of another one";
+                "a timer interrupt in the handler of an earlier timer interrupt";
             "interrupted-places": Succeeds, 1 cpu, timer::places,
                 "timer interrupts in places where a stack walk is hard, with a report of each";
             "user-call": Panics, 1 cpu, user::call,
@@ -243,7 +244,7 @@ macro_rules! scenarios {
             "lock-twice": Panics, 1 cpu, deadlock::twice,
                 "a task waits for a lock that it holds";
             "panic-in-task": Panics, 1 cpu, deadlock::panic_in_task,
-                "a panic in a task that another one waits for";
+                "a panic in a task that another task waits for";
             "task-overflow": Panics, 1 cpu, deadlock::overflow,
                 "a recursion fills the stack of a task";
             "hang-masked": Hangs, 1 cpu, hangs::masked,
@@ -263,7 +264,7 @@ macro_rules! scenarios {
             "hang-in-nmi": Hangs, 2 cpus, hangs::in_nmi,
                 "a loop in the handler of an NMI; FIQ on aarch64";
             "hang-tasks": Hangs, 1 cpu, hangs::tasks,
-                "a task loops with a lock held that another one waits for";
+                "a task loops while it holds a lock that another task waits for";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
                 "exceptions forever";
             "hang-storm": Hangs, 1 cpu, hangs::storm,
@@ -353,13 +354,13 @@ macro_rules! data {
 /// All scenarios.
 pub const SCENARIOS: &[Scenario] = scenarios!(data);
 
-/// The scenario with this name.
+/// Returns the scenario with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.get(number(name)?)
 }
 
-/// Where in [`SCENARIOS`] the scenario with this name is.
+/// Returns the index in [`SCENARIOS`] of the scenario with this name.
 #[must_use]
 pub fn number(name: &str) -> Option<usize> {
     SCENARIOS.iter().position(|scenario| scenario.name == name)

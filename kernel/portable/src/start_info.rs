@@ -1,4 +1,4 @@
-//! PVH start info: what a boot loader passes to a PC's kernel, and the map of memory in it (Xen,
+//! PVH start info: the data that a boot loader passes to a PC's kernel, and the map of memory in it (Xen,
 //! `public/arch-x86/hvm/start_info.h`).
 
 use core::ops::Range;
@@ -33,19 +33,19 @@ const FIRMWARE: Range<u64> = 0xe_0000..0x10_0000;
 /// A PC's devices among memory: the display's below firmware, and below 16 MB those that a hole may be left for.
 const DEVICES: Range<u64> = 0xa_0000..0x100_0000;
 
-/// PVH start info, by its physical address.
+/// The PVH start info, by its physical address.
 #[derive(Clone, Copy, Debug)]
 pub struct StartInfo(u64);
 
 impl StartInfo {
-    /// The start info at this physical address, if there is one.
+    /// Returns the start info at this physical address, if there is one.
     #[must_use]
     pub fn at(memory: &BootMemory, address: u64) -> Option<Self> {
         let is_one = word(memory, address)? == MAGIC;
         is_one.then_some(Self(address))
     }
 
-    /// The map of memory; an empty one if there is none.
+    /// Returns the map of memory, which is empty if the boot loader passes none.
     #[must_use]
     pub fn map(self, memory: &BootMemory) -> Map {
         let mut map = Map::new();
@@ -83,13 +83,13 @@ impl StartInfo {
         Some(())
     }
 
-    /// The address of the command line.
+    /// Returns the physical address of the command line.
     #[must_use]
     pub fn command_line(self, memory: &BootMemory) -> Option<u64> {
         self.address(memory, COMMAND_LINE)
     }
 
-    /// The address of ACPI's RSDP.
+    /// Returns the physical address of ACPI's RSDP.
     #[must_use]
     pub fn rsdp(self, memory: &BootMemory) -> Option<u64> {
         self.address(memory, RSDP)

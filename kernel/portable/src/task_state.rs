@@ -5,21 +5,21 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// The state of a task: what it does, or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is no task with this number.
+    /// No task has this number.
     Free,
-    /// Runs on this CPU.
+    /// The task runs on this CPU.
     Runs(usize),
-    /// Ready to run.
+    /// The task is ready to run.
     Ready,
-    /// Waits for this tick of the timer.
+    /// The task waits for this tick of the timer.
     Sleeps(u64),
-    /// Waits for the task with this number to end.
+    /// The task waits for the end of the task with this number.
     Joins(usize),
-    /// Waits for the lock that it wants.
+    /// The task waits for a lock.
     Locks,
-    /// Has ended, and was not joined yet.
+    /// The task has ended, and was not joined yet.
     Ended,
-    /// Belongs to a CPU that was given nothing to do.
+    /// The task belongs to a CPU that has nothing to do.
     Idles,
 }
 
@@ -28,24 +28,24 @@ pub enum State {
 pub struct AtomicState(AtomicU64);
 
 impl AtomicState {
-    /// A word with this state.
+    /// Creates a word with this state.
     #[must_use]
     pub const fn new(state: State) -> Self {
         Self(AtomicU64::new(encode(state)))
     }
 
-    /// Reads it.
+    /// Returns the state.
     #[must_use]
     pub fn load(&self) -> State {
         decode(self.0.load(Ordering::Acquire))
     }
 
-    /// Changes it.
+    /// Changes the state.
     pub fn store(&self, state: State) {
         self.0.store(encode(state), Ordering::Release);
     }
 
-    /// Changes it if it is `from`.
+    /// Changes the state if it is `from`. Returns whether it was.
     pub fn exchange(&self, from: State, to: State) -> bool {
         let (from, to) = (encode(from), encode(to));
         self.0
@@ -55,8 +55,8 @@ impl AtomicState {
 }
 
 impl State {
-    /// Returns the state in this word, for a reader outside of the kernel. Returns `None` if no task can have such a word, because memory is
-    /// damaged or is another kernel's.
+    /// Returns the state in this word, for a reader outside of the kernel. Returns `None` if no task can have such a word, because memory
+    /// is damaged or is another kernel's.
     #[must_use]
     pub const fn of(word: u64) -> Option<Self> {
         let state = decode(word);

@@ -24,7 +24,7 @@ impl SerialPort {
     /// Creates a writer to the port whose first I/O port is `first`: 0x3f8 for COM1.
     ///
     /// # Safety
-    /// The caller must guarantee that the eight I/O ports from `first` on are those of a 16550, or of no device.
+    /// The caller must guarantee that the eight I/O ports from `first` on belong to a 16550, or to no device.
     #[must_use]
     pub const unsafe fn at(first: u16) -> Self {
         Self {
