@@ -1,4 +1,4 @@
-//! Where a report goes, and text from C.
+//! The kernel's function for characters, and text from C.
 
 use core::ffi::{CStr, c_char};
 use core::fmt::{self, Display, Formatter, Write};
@@ -18,14 +18,14 @@ pub struct Out(PutChar);
 
 impl Out {
     /// # Safety
-    /// The function can be called as long as the kernel runs.
+    /// The caller must guarantee that the function can be called as long as the kernel runs.
     pub unsafe fn new(put_char: PutChar) -> Self {
         let pointer = put_char.map_or(null_mut(), |function| function as *mut ());
         LAST.store(pointer, Ordering::Relaxed);
         Self(put_char)
     }
 
-    /// Where the report goes that began last.
+    /// The writer of the report that began last.
     pub fn last() -> Self {
         let pointer = LAST.load(Ordering::Relaxed);
         // SAFETY: `new` has stored it: null, or a function of this type.
@@ -39,20 +39,20 @@ impl Write for Out {
             return Ok(());
         };
         for byte in text.bytes() {
-            // SAFETY: whoever has made `self` promises it.
+            // SAFETY: the caller of `new` guarantees it.
             unsafe { put_char(c_char::from_ne_bytes([byte])) };
         }
         Ok(())
     }
 }
 
-/// Text with a zero behind it, in any encoding.
+/// Text that ends with a zero byte, in any encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Text(*const c_char);
 
 impl Text {
     /// # Safety
-    /// The pointer is null or leads to such a text, which stays as it is while this is in use.
+    /// The caller must guarantee that the pointer is null, or leads to a text that ends with a zero byte and stays as it is during the use.
     pub const unsafe fn new(text: *const c_char) -> Self {
         Self(text)
     }
@@ -63,7 +63,7 @@ impl Display for Text {
         if self.0.is_null() {
             return Ok(());
         }
-        // SAFETY: whoever has made `self` promises it.
+        // SAFETY: the caller of `new` guarantees it.
         let text = unsafe { CStr::from_ptr(self.0) };
         for chunk in text.to_bytes().utf8_chunks() {
             f.write_str(chunk.valid())?;

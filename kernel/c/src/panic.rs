@@ -1,5 +1,5 @@
-//! What a panic in this library comes to, although none is known: a line in the report that it is in, and then the kernel's own
-//! handler of exceptions. If that reports too, or returns, nothing more is written, so there is no circle.
+//! The result of a panic in this library, although no panic is known: a line in the current report, and then an exception for the kernel's
+//! own handler. If that handler reports too, or returns, nothing more is written, so that no loop results.
 
 use core::arch::asm;
 use core::panic::PanicInfo;

@@ -24,7 +24,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// What a walk begins with.
+    /// The registers with which a walk begins.
     #[cfg(target_arch = "x86_64")]
     pub const fn known(&self) -> postmortem::Registers {
         let mut registers = postmortem::Registers::new(self.rip, self.rsp, self.rbp);
@@ -32,7 +32,7 @@ impl Registers {
         registers
     }
 
-    /// What a walk begins with.
+    /// The registers with which a walk begins.
     #[cfg(target_arch = "aarch64")]
     pub const fn known(&self) -> postmortem::Registers {
         let mut registers = postmortem::Registers::new(self.pc, self.sp, self.x29, self.x30);

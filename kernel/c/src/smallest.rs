@@ -1,32 +1,32 @@
-//! The smallest report: registers and the words of the stack, of which the host makes the trace.
+//! The smallest report: registers and the words of the stack, from which the host makes the trace.
 
 use core::ffi::c_char;
 
 use crate::out::{Out, PutChar, Text};
 use crate::registers::Registers;
 
-/// Writes registers and the stack from here.
+/// Writes registers and the stack of the caller.
 ///
 /// # Safety
-/// As for [`unwind_print`](crate::unwind_print).
+/// The caller must guarantee the conditions of [`unwind_print`](crate::unwind_print).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unwind_print_stack(put_char: PutChar, why: *const c_char) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let (mut out, why) = unsafe { (Out::new(put_char), Text::new(why)) };
     postmortem::print_stack(&mut out, &why);
 }
 
-/// Writes registers and the stack of what was interrupted.
+/// Writes registers and the stack of interrupted code.
 ///
 /// # Safety
-/// As for [`unwind_fault`](crate::unwind_fault).
+/// The caller must guarantee the conditions of [`unwind_fault`](crate::unwind_fault).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unwind_fault_stack(
     put_char: PutChar,
     why: *const c_char,
     interrupted: *const Registers,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let (mut out, why, interrupted) =
         unsafe { (Out::new(put_char), Text::new(why), interrupted.as_ref()) };
     match interrupted {

@@ -81,7 +81,7 @@ impl Postmortem {
         self.ladder.has_head(self.sent(), line.lacks_cpu());
     }
 
-    /// Tells the kernel that the report begins.
+    /// Calls the kernel before the rest of the report.
     fn report_begins(&self) {
         match self.ladder.ends_with_head(self.sent(), true) {
             true => (self.first_failure).with(|begun| self.platform.report_begins(begun)),

@@ -84,7 +84,7 @@ pub struct Image {
 
 /// Returns the [`Image`] between the symbols of the linker script: `__text_start`, `__text_end`, and the symbols of `tables.ld`.
 ///
-/// The build id is empty; set the field `build_id` if the kernel knows it. In a program on the host, such as a test, the symbols do not
+/// The build id is empty; set the field `build_id` if the kernel has it. In a program on the host, such as a test, the symbols do not
 /// exist, and the image is empty.
 ///
 /// ```
@@ -115,7 +115,7 @@ macro_rules! image {
 }
 
 /// Returns the [`Image`] between the symbols of the linker script that the fields of [`Image`] name. The build id is empty; set the field
-/// `build_id` if the kernel knows it.
+/// `build_id` if the kernel has it.
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 #[macro_export]
 macro_rules! image {

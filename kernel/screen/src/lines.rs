@@ -9,9 +9,9 @@ pub(crate) enum Kind {
     Cause,
     /// A frame, with its address.
     Frame(u64),
-    /// What is said of the frame before: inlined into, reached by a tail call.
+    /// A line about the frame before: inlined into, reached by a tail call.
     OfFrame,
-    /// What interrupted the next frame, or that some are left out.
+    /// A line about what interrupted the next frame, or about frames that are left out.
     Between,
     /// The verdict of a complete list.
     Complete,

@@ -28,7 +28,7 @@ const fn is_uncached(answer: u64) -> bool {
 pub(crate) struct Mapped {
     /// Whether a page that EL0 can read may be hidden from EL1, and the MMU can be asked that, too (`FEAT_PAN2`).
     hides_user: bool,
-    /// What the MMU answers of the stack that the report runs on.
+    /// The MMU's translation of an address on the stack that the report runs on.
     stack: u64,
 }
 
@@ -67,7 +67,7 @@ impl Mapped {
         is_memory(self.ask(address), self.stack)
     }
 
-    /// What the MMU answers of this address.
+    /// The MMU's translation of this address.
     fn ask(&self, address: u64) -> u64 {
         /// Asks, with all exceptions masked, because a handler may ask too. What was interrupted may have asked just before, and
         /// finds its answer where it was.

@@ -53,7 +53,7 @@ enum Kind {
 #[cfg(target_os = "none")]
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    /// What the MMU answers of the stack that the report runs on.
+    /// The MMU's translation of an address on the stack that the report runs on.
     stack: Answer,
 }
 
@@ -93,7 +93,7 @@ impl Mapped {
     }
 }
 
-/// What the MMU answers of this address.
+/// The MMU's translation of this address.
 #[cfg(target_os = "none")]
 fn ask(address: u32) -> Answer {
     let (low, high): (u32, u32);

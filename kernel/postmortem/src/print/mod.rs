@@ -121,7 +121,7 @@ pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers)
 /// The first frame of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    /// That of the registers.
+    /// The frame of the registers.
     Here,
     /// The first one that was interrupted.
     Interrupted,
@@ -349,7 +349,7 @@ impl Report<'_> {
         reading.map(Reading::code).unwrap_or_default()
     }
 
-    /// Writes what is known of a frame that was interrupted: its registers, as far as rows tell them, and its code.
+    /// Writes what is known of an interrupted frame: the registers that rows describe, and the code.
     fn write_interrupted(&self, out: &mut dyn Write, frame: &Frame<Registers>) -> fmt::Result {
         match frame.registers {
             Some(registers) if frame.how == How::TrapFrame => {

@@ -16,7 +16,7 @@ const PKRS: u32 = 0x6e1;
 const USER_KEYS: u64 = 1 << 22;
 const KERNEL_KEYS: u64 = 1 << 24;
 
-/// The page tables of this CPU, where the kernel has said that they are.
+/// The page tables of this CPU, at the address that the kernel has set.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     tables: PageTables,
@@ -83,7 +83,7 @@ impl Mapped {
         found.is_some_and(|found| self.may_be_cached(found))
     }
 
-    /// Whether a physical address is mapped where physical memory is told to be.
+    /// Whether a physical address is mapped at the address that the kernel has set for it.
     fn holds(&self, address: u64) -> bool {
         let mapped_at = self.physical.wrapping_add(address);
         let found = self.tables.find(mapped_at, &|entry| self.read(entry));
@@ -93,7 +93,7 @@ impl Mapped {
     /// The entry at a physical address, unless a device is there.
     fn read(&self, entry: u64) -> Option<u64> {
         let mapped_at = self.physical.wrapping_add(entry) as *const u64;
-        // SAFETY: `physical_memory_at` was told that the page tables can be read there.
+        // SAFETY: the caller of `physical_memory_at` guarantees that the page tables can be read there.
         (self.may_be_cached(entry)).then(|| unsafe { mapped_at.read_volatile() })
     }
 

@@ -37,7 +37,7 @@ static END: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Safety
 /// The caller must guarantee that nothing else uses the stack, and that it is mapped wherever a report begins. A handler that interrupts
-/// the report need not run on a stack that the kernel knows.
+/// the report may run on an undeclared stack.
 pub unsafe fn report_on<const GUARD: usize, const WORDS: usize>(
     stack: &'static GuardedStack<GUARD, WORDS>,
 ) {
