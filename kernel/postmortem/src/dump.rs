@@ -14,7 +14,7 @@
 //! | `cpu` | the known registers of this CPU, or that the CPU does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
 //! | `at` | words of memory from this address on, of 32 bits on 32-bit ARM, of 64 bits elsewhere: packed as in `lines/pack.rs`, then in base64 |
-//! | `end` | the number of preceding lines, and the mark again: if the mark is missing, the lines are of two dumps, the first of which was cut off |
+//! | `end` | the number of preceding lines, and the mark again: if the mark is missing, the lines belong to two dumps, and the first dump was cut off |
 //!
 //! Each line ends with a CRC-32 (the variant of zlib) of the preceding text of the line, without the space. Therefore a host detects
 //! damaged lines and missing lines, and can use each line without the others.

@@ -109,7 +109,7 @@ impl Postmortem {
         }
     }
 
-    /// Handles an NMI: one that [`Platform::send_nmi`](crate::Platform::send_nmi) sent, or one from outside, such as from a button or an
+    /// Handles an NMI that [`Platform::send_nmi`](crate::Platform::send_nmi) sent, or an NMI from outside, such as from a button or an
     /// emulator's command. Returns whether it has written a report of all CPUs, requested from outside.
     ///
     /// Call it at every NMI. On x86-64 an NMI has no sender. Therefore a CPU that sends an NMI announces it first; without an announcement

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::names::Names;
 
-/// The text of the exception with this trap frame: what happened, and where.
+/// The text of the exception with this trap frame: the cause and the place.
 #[derive(Clone, Copy)]
 pub struct Words<'a, F> {
     pub(crate) frame: &'a F,

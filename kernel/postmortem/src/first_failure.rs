@@ -1,4 +1,4 @@
-//! The first line of the first report, kept so that it can be repeated as the last line: it may have scrolled off the screen, or a second
+//! The first line of the first report, kept so that it can be repeated as the last line, because it may have scrolled off the screen, or a second
 //! failure may have cut the report short.
 
 use core::fmt::{self, Write};

@@ -87,7 +87,7 @@ impl<'p> Held<'p> {
         }
     }
 
-    /// Returns the number of the CPU that holds the others: this CPU.
+    /// Returns the number of this CPU, which holds the others.
     #[must_use]
     pub const fn cpu(&self) -> usize {
         self.cpu

@@ -1,8 +1,8 @@
-//! The kernel's image: its code, and the tables in it.
+//! The kernel's image, with the code and the tables in it.
 
 use crate::tables::ImageTables;
 
-/// A part of the image: its bytes and its address.
+/// A part of the image, with bytes and an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
     /// The bytes.

@@ -1,6 +1,6 @@
 //! How far reports have come: counted before the kernel is called, and without its help.
 //!
-//! A report calls methods of the kernel, each of which may panic, fault, or never return. An exception in one of them enters the
+//! A report calls methods of the kernel, and each of them may panic, fault, or never return. An exception in one of them enters the
 //! library again. So each CPU is recognized by its hardware number, and each step of the report that ends the kernel is marked before it
 //! is taken. A failure continues with the steps that are not marked. The last step calls only library code.
 

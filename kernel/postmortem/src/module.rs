@@ -1,4 +1,4 @@
-//! One module: its code, tables and names.
+//! A module, with code, tables and names.
 
 use core::fmt;
 

@@ -1,6 +1,6 @@
 //! Code that comes and goes: object files that a kernel loads, and code that it generates.
 //!
-//! There are two copies of a list, one of which reports read: see `turns.rs`.
+//! There are two copies of a list. Reports read the copy that is shown: see `turns.rs`.
 
 use core::cell::UnsafeCell;
 use core::fmt;

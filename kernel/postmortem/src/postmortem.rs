@@ -297,7 +297,7 @@ impl Postmortem {
         Stacks::of(self.platform)
     }
 
-    /// Returns the text of an exception on this CPU: what happened, and where.
+    /// Returns the text of an exception on this CPU: the cause and the place.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
         self.words_of(self.number(self.entry()), frame)
     }

@@ -1,7 +1,7 @@
 //! The rendezvous: the protocol with which one CPU stops the others while it reads their stacks. It takes no lock, and the holder never
 //! waits without a time limit.
 //!
-//! One CPU at a time holds the others. It sends an NMI to each. Each other CPU answers with where it was interrupted, and waits in the
+//! Only one CPU at a time holds the others. It sends an NMI to each. Each other CPU answers with where it was interrupted, and waits in the
 //! handler until the holder releases it. A CPU that failed itself shows its own cause instead, and waits for its turn to hold. If the
 //! holder does not continue, a waiting CPU may replace it permanently, for a report that ends the kernel.
 //!
@@ -30,7 +30,7 @@ pub struct Rendezvous {
     pub held: AtomicUsize,
 }
 
-/// One CPU's state in the protocol. Only this CPU writes to it, except to `is_asked`.
+/// The state of a CPU in the protocol. Only this CPU writes to it, except to `is_asked`.
 #[derive(Debug)]
 pub struct Side {
     /// Whether this CPU was sent an NMI that it has not handled yet.

@@ -307,7 +307,7 @@ impl Postmortem {
 
     /// Writes every task with its state and its callers. `this` has the registers of the current task.
     ///
-    /// The other CPUs are [held](Self::hold) during this call, unless another CPU holds this CPU. Mask interrupts before the call.
+    /// All other CPUs are [held](Self::hold) during this call, unless another CPU holds this CPU. Mask interrupts before the call.
     ///
     /// ```no_run
     /// # fn example(POSTMORTEM: &'static postmortem::Postmortem) -> core::fmt::Result {

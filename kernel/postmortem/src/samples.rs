@@ -145,7 +145,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         }
     }
 
-    /// Adds the call stack of the interrupted code to `samples`, which must be those of this CPU. Call it in a timer's interrupt, or in an
+    /// Adds the call stack of the interrupted code to `samples`, which must belong to this CPU. Call it in a timer's interrupt, or in an
     /// NMI. It takes no lock, and reads only stacks, tables and code.
     pub fn sample<const WORDS: usize>(&self, samples: &Samples<WORDS>, frame: &TrapFrame) {
         if frame.is_user() {

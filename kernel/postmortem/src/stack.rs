@@ -1,4 +1,4 @@
-//! A stack: its range, its owner, and the guard pages below it.
+//! A stack, with a range, an owner, and guard pages below.
 
 use unwind::Range;
 
@@ -27,7 +27,7 @@ pub enum Owner {
     Task(usize),
 }
 
-/// A stack: its address ranges and its owner.
+/// A stack, with address ranges and an owner.
 ///
 /// ```
 /// use postmortem::{Range, Stack};

@@ -2,7 +2,7 @@
 //!
 //! A report masks interrupts, too. A CPU whose report, or whose wait for another report, continues does not hang.
 //!
-//! The watchdog needs two CPUs. A single CPU would need a periodic NMI, such as that of a performance counter.
+//! The watchdog needs two CPUs. A single CPU would need a periodic NMI, for example from a performance counter.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -14,7 +14,7 @@ const LONGEST: u32 = 1 << 15;
 pub enum Order {
     /// Red, green, blue, then any other bytes.
     Rgb,
-    /// Blue, green, red, then any other bytes. Most PCs have this order; it is also that of `XRGB8888` as a little-endian word.
+    /// Blue, green, red, then any other bytes. Most PCs have this order; it is also the order of `XRGB8888` as a little-endian word.
     Bgr,
 }
 

@@ -10,7 +10,7 @@
 //! Keys turn the pages of the report, and choose a frame, whose code is shown. A QR code contains the report's first lines, and the callers
 //! in a compact form, for a phone.
 //!
-//! Nothing in this crate allocates or takes a lock. Only [`Screen::show`] waits, for keys. The lines on the screen are those of the report,
+//! Nothing in this crate allocates or takes a lock. Only [`Screen::show`] waits, for keys. The lines on the screen are the lines of the report,
 //! folded if they are too long.
 #![no_std]
 

@@ -95,7 +95,7 @@ impl Screen {
     }
 
     /// Calls `write` to get the callers in a compact form, for the QR code. Only the first call in a report that writes text has an effect,
-    /// because the first trace of a report is that of the failure.
+    /// because the first trace of a report belongs to the failure.
     ///
     /// # Errors
     /// Returns an error if `write` does.

@@ -113,7 +113,7 @@ macro_rules! exceptions {
 
 /// The text of [`exception_entries!`].
 ///
-/// Its macros are known to all assembly of the crate that uses it, so they have names that others hardly have.
+/// Its macros are known to all assembly of the crate that uses it, so they have names that other assembly hardly uses.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exception_entries_text {
@@ -123,7 +123,7 @@ macro_rules! exception_entries_text {
 // The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the code that all of them share. They
 // save a TrapFrame, 304 bytes.
 //
-// The unwind rules say, for every instruction, where the interrupted program counter and stack pointer are: at first in
+// The unwind rules describe, for every instruction, where the interrupted program counter and stack pointer are: at first in
 // ELR_EL1, and in SP_EL0 or SP_EL1. A walk takes the registers that TrapFrame::SAVED names from themselves while the program
 // counter is in ELR_EL1, and from the frame while it is there. So the rule for the program counter changes after all of them
 // are saved. An exception in these instructions, which none should raise, overwrites ELR_EL1; then a walk reports that it is
@@ -136,7 +136,7 @@ macro_rules! exception_entries_text {
     .cfi_register x30, {elr}
 .endm
 
-// The interrupted stack pointer is the one that the trap code uses itself.
+// The interrupted stack pointer is the stack pointer of the trap code.
 .macro postmortem_interrupted_is_in_sp
     .cfi_def_cfa sp, 0
     .cfi_register x30, {elr}
@@ -163,7 +163,7 @@ exception_\number:
     .cfi_startproc simple
     .cfi_signal_frame
     .if (\number & 12) == 4
-    // Is there room for the frame? Until that is known nothing is written to memory, so x0 is kept in TPIDRRO_EL0, which EL0
+    // Is there space for the frame? Until that is known nothing is written to memory, so x0 is kept in TPIDRRO_EL0, which EL0
     // cannot write.
     postmortem_interrupted_is_in_sp
     sub sp, sp, #304
@@ -201,7 +201,7 @@ exception_vectors:
     postmortem_vector \number
 .endr
 
-// There is no room, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
+// There is no space, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
 // interrupted, the frame goes below what is in use there. SP_EL0 contains the interrupted sp between the change of sp and the store to the
 // frame, so that an unwind rule can always find it. The value of SP_EL0 is in the place of x2 meanwhile.
 .macro postmortem_overflow number:req

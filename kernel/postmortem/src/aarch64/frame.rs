@@ -58,7 +58,7 @@ bitflags! {
 impl TrapFrame {
     /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
     ///
-    /// These are the link register, which contains a leaf function's return address; `x9`, which rows need while a prologue allocates a
+    /// The registers are the link register, which contains a leaf function's return address; `x9`, which rows need while a prologue allocates a
     /// large frame; the stack pointer, at whose offset walks that start in trap code find the frame; the program counter, which with the
     /// stack pointer shows whether such a frame exists; `SPSR_EL1`, which identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 6] = [
@@ -111,7 +111,7 @@ impl TrapFrame {
         self.sp
     }
 
-    /// Returns the text of the exception: what happened, and where.
+    /// Returns the text of the exception: the cause and the place.
     #[must_use]
     pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
         Words::new(self, names)

@@ -1,4 +1,4 @@
-//! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
+//! AArch64. Manual chapters refer to the "Arm Architecture Reference Manual for A-profile architecture".
 
 #[cfg(target_arch = "aarch64")]
 mod authentication;
@@ -43,7 +43,7 @@ pub(crate) const INSTRUCTION: usize = 4;
 
 /// Returns the registers at one instruction of the function into which this function is inlined.
 ///
-/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
+/// The registers are valid only until that function returns. A tail call, for example to pass the registers on, counts as a return.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub fn capture() -> Registers {

@@ -7,7 +7,7 @@ use bitflags::bitflags;
 use crate::names::Names;
 
 bitflags! {
-    /// The exception syndrome, `ESR_EL1`. The flags are those of data aborts; the class and the fault status are numbers in the other bits.
+    /// The exception syndrome, `ESR_EL1`. The flags apply to data aborts; the class and the fault status are numbers in the other bits.
     #[derive(Clone, Copy, Debug)]
     pub struct Syndrome: u64 {
         /// The access was a write.
@@ -94,7 +94,7 @@ impl Syndrome {
 
     /// Returns whether the instruction was a `brk` that compilers emit where code must not continue, because another function may follow.
     ///
-    /// These are LLVM's `trap` (1), `ubsantrap` (0x5500 plus the kind of the check) and checks of signed pointers (0xc470 plus the key),
+    /// Such instructions are LLVM's `trap` (1), `ubsantrap` (0x5500 plus the kind of the check) and checks of signed pointers (0xc470 plus the key),
     /// and GCC's `__builtin_trap` (1000).
     #[must_use]
     pub fn is_compiler_trap(self) -> bool {

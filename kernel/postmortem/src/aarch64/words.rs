@@ -1,4 +1,4 @@
-//! The text of an exception: what happened, and where. Manual: D1.3 "Exceptions".
+//! The text of an exception: the cause and the place. Manual: D1.3 "Exceptions".
 
 use core::fmt;
 
@@ -80,7 +80,7 @@ impl TrapFrame {
     }
 }
 
-/// The text of an exception: what happened, and where.
+/// The text of an exception: the cause and the place.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl fmt::Display for Words<'_> {

@@ -1,6 +1,6 @@
 //! Trap code: the code that the CPU enters at an exception or interrupt. Manual: B1.8 "Exception handling".
 //!
-//! Until the trap frame contains the registers that a walk reads, there is no row: the interrupted stack pointer may be another mode's,
+//! Until the trap frame contains the registers that a walk reads, there is no row: the interrupted stack pointer may belong to another mode,
 //! which no row can express, and FIQs are masked from the first instruction on. From there to the last instruction but one, each
 //! instruction has a row, and an entry of the exception tables describes the locations of all sixteen registers at calls.
 
@@ -84,7 +84,7 @@ exception_vectors:
     .endr
 .endm
 
-// lr is so many bytes behind the interrupted program counter.
+// lr is `behind` bytes after the interrupted program counter.
 .macro postmortem_vector number:req, behind:req
 .type exception_\number, %function
 exception_\number:
@@ -100,7 +100,7 @@ exception_\number:
 .size exception_\number, . - exception_\number
 .endm
 
-// Code has jumped to it: there is no state but its own, and it is a fault of whatever mode that is.
+// Code has jumped here. No state is saved, and the fault belongs to the current mode.
 .macro postmortem_unused number:req
 .type exception_\number, %function
 exception_\number:
@@ -129,7 +129,7 @@ exception_1:
     .fnend
 .size exception_1, . - exception_1
 
-// The stack of this mode may have no room, so the scratch words are those of undefined instructions.
+// The stack of this mode may have no space, so the code uses the scratch words for undefined instructions.
 .type exception_2, %function
 exception_2:
     .fnstart
@@ -155,7 +155,7 @@ postmortem_unused 5
 postmortem_vector 6, 4
 postmortem_vector 7, 4
 
-// r0 points to the scratch words: r0, program counter, state and vector; behind them is room for r1 and r2. Saves all that a walk reads of
+// r0 points to the scratch words: r0, program counter, state and vector, then space for r1 and r2. Saves all that a walk reads of
 // the frame, and goes to trap_entry with the frame at sp.
 .type exception_save, %function
 exception_save:
@@ -193,7 +193,7 @@ exception_save:
     stmia r2, {{r3-r12}}
     mov sp, r1
     b trap_entry
-    // There is no room, or the stack pointer is wrong. If the overflow stack itself was interrupted, the frame goes below what is in
+    // There is no space, or the stack pointer is wrong. If the overflow stack itself was interrupted, the frame goes below what is in
     // use there.
 3:  ldr r2, [r0, #12]
     orr r2, r2, #16

@@ -74,7 +74,7 @@ const MODES: [(u32, &str); 9] = [
 impl TrapFrame {
     /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
     ///
-    /// These are the link register, which contains a leaf function's return address; the stack pointer, at whose offset walks that start in
+    /// The registers are the link register, which contains a leaf function's return address; the stack pointer, at whose offset walks that start in
     /// trap code find the frame; the program counter, which with the stack pointer shows whether such a frame exists; the state, which
     /// identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 5] = [
@@ -135,7 +135,7 @@ impl TrapFrame {
         self.sp as u64
     }
 
-    /// Returns the text of the exception: what happened, and where.
+    /// Returns the text of the exception: the cause and the place.
     #[must_use]
     pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
         Words::new(self, names)

@@ -1,4 +1,4 @@
-//! 32-bit ARM: ARMv7-A. Manual chapters are those of the "Arm Architecture Reference Manual, ARMv7-A and ARMv7-R edition".
+//! 32-bit ARM: ARMv7-A. Manual chapters refer to the "Arm Architecture Reference Manual, ARMv7-A and ARMv7-R edition".
 
 #[cfg(target_arch = "arm")]
 mod entry;
@@ -37,7 +37,7 @@ pub(crate) const INSTRUCTION: usize = 2;
 
 /// Returns the registers after a call in the function into which this function is inlined, because exception tables hold only at calls.
 ///
-/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
+/// The registers are valid only until that function returns. A tail call, for example to pass the registers on, counts as a return.
 #[cfg(target_arch = "arm")]
 #[inline(always)]
 pub fn capture() -> Registers {

@@ -1,10 +1,10 @@
-//! The text of an exception: what happened, and where. Manual: B1.8 "Exception handling".
+//! The text of an exception: the cause and the place. Manual: B1.8 "Exception handling".
 
 use core::fmt;
 
 use super::{Status, TrapFrame};
 
-/// The kind of an exception: its vector.
+/// The kind of an exception, given by the vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A jump of code to the reset vector.
@@ -93,7 +93,7 @@ impl TrapFrame {
     }
 }
 
-/// The text of an exception: what happened, and where.
+/// The text of an exception: the cause and the place.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl Words<'_> {

@@ -1,4 +1,4 @@
-//! A report from one function call, in a kernel that declares nothing: no [`Platform`](crate::Platform), no stacks, no trap code.
+//! A report from one function call, in a kernel that declares neither a [`Platform`](crate::Platform) nor stacks nor trap code.
 //!
 //! A walk starts at the stack pointer and continues upwards. Before each read, the page tables show whether memory is mapped there. The
 //! start of the stack is a constant in the boot code, or is known from [`note_stack`] or [`stacks_by`]. Otherwise the walk ends in the
@@ -104,7 +104,7 @@ pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
     core::hint::black_box(());
 }
 
-/// Writes a report like [`print`] that starts from `registers`: those of the interrupted code, as the kernel's own trap code saved them.
+/// Writes a report like [`print`] that starts from `registers` of the interrupted code, as the kernel's own trap code saved them.
 ///
 /// ```no_run
 /// # use postmortem::Registers;

@@ -1,4 +1,4 @@
-//! Other CPUs in a report from one function call: they halt forever, and the report has the callers of each.
+//! Other CPUs in a report from one function call. The other CPUs halt forever, and the report has the callers of each.
 //!
 //! Reports use a pointer to the functions in this file, so that a kernel that never calls [`stop_others`] does not contain them.
 
@@ -51,7 +51,7 @@ pub(super) fn functions() -> Option<&'static Functions> {
 ///
 /// The function waits until they have stopped, for some seconds at most; the report contains the number of CPUs that have not. If another
 /// CPU has called this function before, it returns immediately, and [`print`](super::print) never returns: the report of that CPU has the
-/// words and callers of this one.
+/// words and callers of this CPU.
 ///
 /// ```no_run
 /// # struct Serial;

@@ -64,14 +64,14 @@ macro_rules! exceptions {
 
 /// The text of [`exception_entries!`].
 ///
-/// Its macros are known to all assembly of the crate that uses it, so they have names that others hardly have.
+/// Its macros are known to all assembly of the crate that uses it, so they have names that other assembly hardly uses.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exception_entries_text {
     () => {
         r#"
 # One entry for each exception. They differ only in the error code, which the CPU pushes for some exceptions. The stack, from
-# the top: ss, rsp, rflags, cs, rip (pushed by the CPU), error code, vector, registers: a TrapFrame. The unwind rules say, for
+# the top: ss, rsp, rflags, cs, rip (pushed by the CPU), error code, vector, registers: a TrapFrame. The unwind rules describe, for
 # every instruction, where the interrupted rip, rsp and rbp are.
 
 .macro postmortem_exception_entry vector:req, has_code:req

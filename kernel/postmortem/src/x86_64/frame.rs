@@ -97,7 +97,7 @@ bitflags! {
 impl TrapFrame {
     /// The offsets of registers in the frame, by DWARF number, for [`TrapCode::saved`](crate::TrapCode::saved).
     ///
-    /// These are `r10` and `r11`, which rows need in realigned frames and thunks; the stack pointer, at whose offset walks that start in
+    /// The registers are `r10` and `r11`, which rows need in realigned frames and thunks; the stack pointer, at whose offset walks that start in
     /// trap code find the frame; the program counter, which with the stack pointer shows whether such a frame exists; `cs`, which
     /// identifies user code; and the frame's end.
     pub const SAVED: [SavedRegister; 6] = [
@@ -159,7 +159,7 @@ impl TrapFrame {
         self.rsp
     }
 
-    /// Returns the text of the exception: what happened, and where.
+    /// Returns the text of the exception: the cause and the place.
     ///
     /// ```
     /// # fn example(stacks: postmortem::Stacks<'static>, frame: &postmortem::TrapFrame) {

@@ -1,4 +1,4 @@
-//! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
+//! x86-64. Manual chapters refer to the "Intel 64 and IA-32 Architectures Software Developer's Manual".
 
 #[cfg(target_arch = "x86_64")]
 mod entry;
@@ -40,7 +40,7 @@ pub(crate) const INSTRUCTION: usize = 1;
 
 /// Returns the registers at one instruction of the function into which this function is inlined.
 ///
-/// The registers are valid only until that function returns. A tail call, such as one that passes the registers on, counts as a return.
+/// The registers are valid only until that function returns. A tail call, for example to pass the registers on, counts as a return.
 ///
 /// ```
 /// // In a panic handler, for `Postmortem::panic`.

@@ -1,4 +1,4 @@
-//! The text of an exception: what happened, and where. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+//! The text of an exception: the cause and the place. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
 
 use core::fmt;
 
@@ -108,7 +108,7 @@ impl TrapFrame {
     }
 }
 
-/// The text of an exception: what happened, and where.
+/// The text of an exception: the cause and the place.
 pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl Words<'_> {

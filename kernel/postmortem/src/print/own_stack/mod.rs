@@ -23,7 +23,7 @@ static END: AtomicU64 = AtomicU64::new(0);
 /// With this stack, a report uses less than 1.25 KiB of the stack from which it is called, including the kernel's handler; less than 3.5
 /// KiB without optimization. The registered stack needs 6.5 KiB; 20 KiB if the library is not optimized. Only the first call has an effect.
 ///
-/// One report at a time runs on this stack. A second report meanwhile is one line, on the stack from which it is called. A trace does not
+/// Only one report at a time runs on this stack. A second report meanwhile is one line, on the stack from which it is called. A trace does not
 /// read this stack, so that frames of a report are never listed as frames of the failed code.
 ///
 /// ```no_run
@@ -36,7 +36,7 @@ static END: AtomicU64 = AtomicU64::new(0);
 /// ```
 ///
 /// # Safety
-/// The caller must guarantee that nothing else uses the stack, and that it is mapped wherever a report begins. A handler that interrupts
+/// The caller must guarantee that nothing else uses the stack, and that it is mapped at each place where a report begins. A handler that interrupts
 /// the report may run on an undeclared stack.
 pub unsafe fn report_on<const GUARD: usize, const WORDS: usize>(
     stack: &'static GuardedStack<GUARD, WORDS>,
