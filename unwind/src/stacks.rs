@@ -2,12 +2,27 @@
 
 use crate::memory::{Memory, Range, sealed};
 
-/// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
-/// entered at most once, and inside a range the walk only goes up, by a word at least.
+/// Declared stacks: a walk reads words only inside these ranges.
 ///
-/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of Linux on
-/// arm64 ("consume once"). An order in which stacks may follow each other was rejected: it would have to be kept up to date,
-/// and gives no smaller bound.
+/// A walk enters each range at most once, and inside a range it only moves to higher addresses, by at least one word. So every walk ends:
+/// it takes at most as many steps as the ranges have words. (Linux for arm64 has the same rule, "consume once".) Stacks may follow each
+/// other in any order.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::{CODE, TABLE};
+/// use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// // Two stacks. `read` returns the word at an address inside of them.
+/// let stacks = [Range::new(0x4000, 0x5000), Range::new(0x8000, 0x8010)];
+/// let read = |address| Some(if address == 0x8008 { 0x1005 } else { 0 });
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&stacks, read));
+/// assert_eq!(frames.by_ref().count(), 2);
+/// // The entry function's stack pointer is 0x8010, at which the second stack begins.
+/// assert_eq!(frames.end(), Some(End::Complete));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a, R> {
     ranges: &'a [Range],
@@ -19,12 +34,12 @@ pub struct Stacks<'a, R> {
     read: R,
 }
 
-/// The greatest number of ranges that [`Stacks`] uses; a walk ends where it reaches one beyond that.
+/// The maximum number of ranges that [`Stacks`] uses. Ranges after these are ignored: a walk that reaches such a stack ends there.
 pub const MAX_STACKS: usize = 64;
 
 impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
-    /// Stacks in `ranges`, at most [`MAX_STACKS`], read by `read`, which is only called for aligned words inside them: see
-    /// [`Memory`].
+    /// Creates the memory of a walk from the stacks in `ranges`, at most [`MAX_STACKS`]. A walk calls `read` only for aligned words inside
+    /// these ranges: see [`Memory`].
     #[must_use]
     pub const fn new(ranges: &'a [Range], read: R) -> Self {
         Self {
@@ -36,7 +51,7 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         }
     }
 
-    /// The first range that `fits`, with its bit, of the rest of the current one and those never entered.
+    /// Returns the first range that `fits`, with its bit, among the rest of the current range and the ranges that were never entered.
     fn find(&self, fits: impl Fn(&Range) -> bool) -> Option<(Range, u64)> {
         // After the last bit there is none.
         let mut bit = 1_u64;
@@ -53,7 +68,7 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         None
     }
 
-    /// The word at `address`, outside of the current range.
+    /// Returns the word at `address`, outside of the current range.
     #[inline(never)]
     fn word_elsewhere(&self, address: u64, size: u64) -> Option<u64> {
         self.find(|range| range.holds(address, size))

@@ -1,32 +1,25 @@
-//! Stacks that nobody has declared, and what a walk may do without.
+//! Stacks that are not declared, and the walk over them.
 
 use crate::memory::{Memory, Range, sealed};
 
-/// Stacks that are not declared up front: each is asked for when the walk comes to it. Of one that nobody knows a walk reads only
-/// words above its stack pointer, at most [`Self::SPAN`] bytes further, and does not know where it begins. So the outermost
-/// function's frame may lie anywhere there, and such a walk ends with [`End::Outermost`](crate::End) at best; on a stack that
-/// `stack_of` knows, with [`End::Complete`](crate::End).
+/// Stacks that are not declared in advance: a function finds each stack when the walk comes to it.
 ///
-/// A walk only goes up, by a word at least, changes stacks at most [`Self::SWITCHES`] times, and never goes back to where it has
-/// been. So it ends; [`Unwinder::limit`](crate::Unwinder::limit) says how soon.
+/// If the function knows the stack, the walk can end with [`End::Complete`](crate::End). If not, the walk reads only words above its stack
+/// pointer, at most [`Self::SPAN`] bytes further, and the base of the stack is unknown. Such a walk ends with
+/// [`End::Outermost`](crate::End) at best, unless the tables contain the constant that boot code loaded into the stack pointer.
+///
+/// A walk only moves to higher addresses, by at least one word, switches stacks at most [`Self::SWITCHES`] times, and never returns to a
+/// stack that it left. So every walk ends. [`Unwinder::limit`](crate::Unwinder::limit) limits the number of frames.
 ///
 /// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::{CODE, TABLE};
 /// use unwind::{Code, End, Range, Undeclared, Unwinder, sframe::Tables, x86_64::Registers};
 ///
-/// # let table: [u8; 107] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
-/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
-/// #     1, 0, 0, 0, 0,  0, 0,
-/// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
-/// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
-/// #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
-/// # ];
-/// // The code of the outermost function: `call 0x1010`.
-/// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
+/// let code = [Code::new(&CODE, 0x1000)];
 /// // A kernel looks into its page tables before it reads.
 /// let read = |address: u64| [0_u64, 0x1005].get((address as usize).checked_sub(0x8000)? / 8).copied();
-/// let unwinder = Unwinder::new(Tables::new(&table, 0x2000)).code(&code);
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
 /// let registers = Registers::new(0x1018, 0x8000, 0);
 ///
 /// let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| None));
@@ -42,13 +35,13 @@ use crate::memory::{Memory, Range, sealed};
 pub struct Undeclared<R, A> {
     read: R,
     stack_of: A,
-    /// What may be read: it begins at the walk's stack pointer.
+    /// The memory that may be read, from the walk's stack pointer on.
     rest: Range,
-    /// The lowest address of this stack that is known: its own, or the stack pointer with which the walk came.
+    /// The lowest known address of this stack: its start, or the stack pointer with which the walk entered it.
     from: u64,
-    /// Whether `rest` ends where the stack does.
+    /// Whether the end of `rest` is the base of the stack.
     is_known: bool,
-    /// The stacks that the walk has left: as far as it knows them, the ends included.
+    /// The stacks that the walk has left, as far as they are known, the ends included.
     left: [Option<Range>; SWITCHES],
     switches: usize,
 }
@@ -56,16 +49,19 @@ pub struct Undeclared<R, A> {
 const SWITCHES: usize = 4;
 
 impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
-    /// Bytes above its stack pointer that a walk reads of a stack that nobody knows: no frame is that large.
+    /// The distance above its stack pointer, in bytes, up to which a walk reads a stack whose bounds are unknown. No frame is that large.
     pub const SPAN: u64 = 1 << 20;
 
-    /// How often a walk may go to another stack.
+    /// The maximum number of times that a walk may switch to another stack.
     pub const SWITCHES: usize = SWITCHES;
 
-    /// Memory that `read` reads: see [`Memory`]. It is asked for any address, as a damaged stack pointer can be anything, and has to
-    /// find out whether something that may be read lies there. `stack_of` tells the stack with a stack pointer, if it is known; its
-    /// guard pages may belong to it. If only the address is known at which a stack begins, `stack_of` returns an empty range there, and `None` for other
-    /// addresses of the stack.
+    /// Creates the memory of a walk from two functions.
+    ///
+    /// `read` reads a word: see [`Memory`]. A walk calls it for any address, because a damaged stack pointer can have any value, so `read`
+    /// must check that the word can be read.
+    ///
+    /// `stack_of` returns the stack that contains a stack pointer, or `None` if the stack is not known. Guard pages may be included. If only the
+    /// base of a stack is known, `stack_of` returns an empty range at the base, and `None` for other addresses of the stack.
     #[must_use]
     pub const fn new(read: R, stack_of: A) -> Self {
         Self {
@@ -79,7 +75,7 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
         }
     }
 
-    /// Makes what lies above `sp` of the stack there what the walk reads, unless the walk has been there.
+    /// Switches to the stack that contains `sp`, unless the walk has been there. From now on the walk reads the stack above `sp`.
     fn go_to(&mut self, sp: u64) -> bool {
         let stack = (self.stack_of)(sp).filter(|stack| stack.holds_stack_pointer(sp));
         let place = stack.unwrap_or(Range::new(sp, sp));
@@ -98,8 +94,8 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
         true
     }
 
-    /// Goes up to `sp` on a stack that ends at `end`, if that is known. Otherwise it ends below the stacks that the walk has left: one
-    /// that a damaged trap frame names may lie right below them.
+    /// Moves up to `sp` on a stack that ends at `end`, if its end is known. Otherwise the stack ends below the stacks that the walk has left,
+    /// because a damaged trap frame may contain a stack pointer immediately below them.
     fn go_up(&mut self, sp: u64, end: u64) {
         let end = match self.is_known {
             true => end,
@@ -166,7 +162,7 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
     fn is_base(&self, sp: u64) -> Option<bool> {
         match self.is_known {
             true => Some(self.rest.end == sp),
-            // Only that a stack begins there may be known.
+            // The base alone may be known.
             false => (self.stack_of)(sp).and_then(|stack| (stack.end == sp).then_some(true)),
         }
     }

@@ -1,4 +1,4 @@
-//! How a frame was found, why a walk ended, and what that says of the list.
+//! How a frame was found, why a walk ended, and whether the list is complete.
 
 mod words;
 
@@ -7,151 +7,200 @@ use core::fmt;
 use crate::lookup::LookupError;
 use crate::sframe::{Abi, Damage, ParseError};
 
-/// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
+/// The reason why a walk ended, or the reason of a [`Doubt`].
 ///
-/// The discriminant has a whole word. By default it has one byte, with small payloads right after it; then copies go byte by
-/// byte, and a walk's code is 4 % larger on AArch64.
+/// Only [`Self::Complete`] means that the list contains every caller. The number in a variant is an address unless the variant's text
+/// states something else. The text of `Display` is the text in reports.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{End, Stacks, Unwinder, sframe::{LookupError, Tables}, x86_64::Registers};
+///
+/// // A walk that starts outside the code.
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000));
+/// let mut frames = unwinder.frames(Registers::new(0xbad, 0x8008, 0), Stacks::new(&[STACK], |_| None));
+/// assert_eq!(frames.by_ref().count(), 1);
+/// let end = frames.end().expect("the walk has ended");
+/// assert_eq!(end, End::BadPc(0xbad));
+/// assert_eq!(end.to_string(), "the program counter 0x0000000000000bad is not in any code");
+/// assert!(!end.is_complete());
+/// ```
+// The discriminant has a whole word. By default it has one byte, with small payloads right after it; then copies are made byte by byte, and
+// the code of a walk is 4 % larger on AArch64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 #[repr(u64)]
 pub enum End {
-    /// The outermost function was reached, its frame lies at the base of its stack, every step was by a proven row of a table that is
-    /// not known to be damaged, and a call led from each caller to its callee.
+    /// Complete: the list contains every caller. The walk reached a function without a caller, whose frame is at the base of its stack.
+    /// Every step used a proven row of a table that is not known to be damaged, and a call leads from each caller to its callee.
     Complete,
-    /// The outermost function was reached. Either a step was not by a proven row and by a call, or the table is damaged, or nobody
-    /// knows where the function's stack begins: [`Frames::doubt`](crate::Frames::doubt) says which.
+    /// A function without a caller was reached, but the list is in doubt: a step did not use a proven row or does not match a call, the
+    /// table is damaged, or the base of the stack is unknown. [`Frames::doubt`](crate::Frames::doubt) contains the reason.
     Outermost,
-    /// The outermost function was reached with its stack pointer at this address, where no declared stack begins. On s390x its
-    /// stack is the 160 bytes larger that the ABI has every caller keep for its callee: see [`s390x`](crate::s390x).
+    /// A function without a caller was reached with this stack pointer, at which no declared stack begins. On s390x, the stack includes
+    /// the 160 bytes that the ABI reserves for the callee: see [`s390x`](crate::s390x).
     NotAtBase(u64),
-    /// The outermost function was reached with its stack pointer at this address, and nobody has said where its stack begins.
-    /// Only in a [`Doubt`](crate::Doubt) about the outermost function's frame, of a walk over [`Undeclared`](crate::Undeclared);
-    /// or with the address where the trap frame of user code ends.
+    /// The base of the stack is unknown: a function without a caller was reached with this stack pointer, or the trap frame of user code
+    /// ends at this address. Only in a [`Doubt`], of a walk over [`Undeclared`](crate::Undeclared).
     BaseUnknown(u64),
-    /// User code was reached, which was interrupted at this address, or has called the kernel there: so says the state that trap
-    /// code has saved. Without a doubt, the list is complete for the kernel: every step up to there was by table and by a call,
-    /// and the kernel's stack was empty when it was entered. The user code is the last frame. See
+    /// User code was reached: by the processor state that trap code saved, it was interrupted at this address, or called the kernel there.
+    ///
+    /// Without a doubt, the list is complete for the kernel: every step up to the user code used a proven row and matches a call, and the
+    /// kernel's stack was empty when the kernel was entered. The user code is the last frame. See
     /// [`Unwinder::user_code`](crate::Unwinder::user_code).
     User(u64),
-    /// A trap frame of user code ends at this address, where no declared stack begins, so that there may be frames of the kernel
-    /// above it. Only in a [`Doubt`](crate::Doubt).
+    /// A trap frame of user code ends at this address, at which no declared stack begins, so that frames of the kernel may be missing.
+    /// Only in a [`Doubt`].
     TrapNotAtBase(u64),
-    /// A trap frame of user code does not tell where it ends, so that there may be frames of the kernel above it. Only in a
-    /// [`Doubt`](crate::Doubt).
+    /// The end of a trap frame of user code is unknown, so that frames of the kernel may be missing. Only in a [`Doubt`].
     TrapEndUnknown,
-    /// A trap frame says that user code was interrupted, but at this address, which is in the kernel's code. Only in a
-    /// [`Doubt`](crate::Doubt).
+    /// A trap frame contains the state of user code, but this interrupted address is in the kernel's code. Only in a [`Doubt`].
     UserInKernel(u64),
-    /// There are no tables that can be used.
+    /// No SFrame table can be used.
     NoTables(ParseError),
-    /// A source of rows other than SFrame's cannot be used, for this reason; or, in a [`Doubt`](crate::Doubt), its rows are damaged.
+    /// A source of rows other than SFrame tables cannot be used, for this reason. In a [`Doubt`]: its rows are damaged.
     Unusable(&'static str),
-    /// The table has no usable row for the frame with this address.
+    /// No row can be used for the frame with this program counter.
     NoRow(u64, LookupError),
-    /// The table is for another architecture than the registers.
+    /// The table is for this ABI, which differs from the architecture of the registers.
     WrongAbi(Abi),
-    /// The program counter, this address, is not in any code.
+    /// This program counter is not in any code.
     BadPc(u64),
-    /// The return address found, this one, is not in any code.
+    /// This return address is not in any code.
     BadReturnAddress(u64),
-    /// There is no call before the return address found, this one.
+    /// No call precedes this return address.
     NoCall(u64),
-    /// The call before the return address that is the first of these leads to the second, and from there no jump leads to the
-    /// function of the frame that it was found for. Only in a [`Doubt`](crate::Doubt).
+    /// The call before a return address (the first number) leads to another function (the second number), from which no jump leads to the
+    /// function of the callee's frame. Only in a [`Doubt`].
     CalledElsewhere(u64, u64),
-    /// Return addresses were not checked for a call before them, because the bytes of code are not known
-    /// ([`Unwinder::code`](crate::Unwinder::code)). Only in a [`Doubt`](crate::Doubt).
+    /// Return addresses were not checked for calls, because the bytes of the code are not known: see
+    /// [`Unwinder::code`](crate::Unwinder::code). Only in a [`Doubt`].
     CallsUnchecked,
-    /// The row of the frame with this number, counted from 0, is unproven: [`Proof::Unproven`](crate::Proof). Only in a
-    /// [`Doubt`](crate::Doubt).
+    /// The row of a frame is unproven: see [`Proof::Unproven`](crate::Proof). The number is the frame's, from 0. Only in a [`Doubt`].
     UnprovenRow(u32),
-    /// The tables contain no proof of their rows: [`Proof::Unknown`](crate::Proof). Only in a [`Doubt`](crate::Doubt).
+    /// The tables contain no proof of their rows: see [`Proof::Unknown`](crate::Proof). Only in a [`Doubt`].
     UnprovenTables,
-    /// The walk began with registers that another walk has found, which is in doubt: [`Frames::continues`](crate::Frames::continues).
-    /// Only in a [`Doubt`](crate::Doubt).
+    /// The walk began with registers that an earlier walk found, and the earlier walk is in doubt: see
+    /// [`Frames::continues`](crate::Frames::continues). Only in a [`Doubt`].
     StartInDoubt,
-    /// The walk began with the saved registers of a task that may have run meanwhile. Only in a [`Doubt`](crate::Doubt):
-    /// [`Doubt::may_have_run`].
+    /// The walk began with the saved registers of a task that may have run during the walk: see [`Doubt::may_have_run`]. Only in a
+    /// [`Doubt`].
     MayHaveRun,
-    /// The row for this address holds where its function calls another, and the function was interrupted. Only in a
-    /// [`Doubt`](crate::Doubt): see [`ehabi`](crate::ehabi).
+    /// The row for this program counter is valid only where its function calls another, but the function was interrupted: see
+    /// [`ehabi`](crate::ehabi). Only in a [`Doubt`].
     OnlyAtCalls(u64),
-    /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
+    /// This stack pointer is in no declared stack that the walk may still enter.
     NoStack(u64),
-    /// The word at this address lies in no declared stack, or could not be read.
+    /// The word at this address is outside all declared stacks, or could not be read.
     Unreadable(u64),
-    /// The word at this address is not aligned, and no word is read so: see [`Memory`](crate::Memory).
+    /// The word at this address is not aligned. A walk reads only aligned words: see [`Memory`](crate::Memory).
     UnalignedWord(u64),
-    /// The caller's frame would not lie above this one: its stack pointer would be this address.
+    /// The caller's stack pointer would be this address, which is not above the callee's.
     NotAdvancing(u64),
-    /// The canonical frame address, this one, is not aligned as the ABI asks.
+    /// This canonical frame address is not aligned as the ABI requires.
     Misaligned(u64),
-    /// A rule needs the register with this DWARF number, whose value is no longer known.
+    /// A rule needs a register whose value is not known in this frame. The number is the register's DWARF number.
     RegisterLost(u32),
-    /// A rule needs the stack pointer, which a step by frame pointer left unknown.
+    /// A rule needs the stack pointer, which is unknown after a step with the frame pointer.
     StackPointerLost,
-    /// A rule needs the frame pointer, which a callee has overwritten without saving it.
+    /// A rule needs the frame pointer, which a callee overwrote without saving it.
     FramePointerLost,
-    /// A rule is based on the canonical frame address, which is not known.
+    /// A rule needs the canonical frame address, which is not known.
     NoCfa,
-    /// The return address is in the link register, whose value is no longer known.
+    /// The return address is in the link register, whose value is not known in this frame.
     LinkRegisterLost,
-    /// A trap or signal frame that the table does not describe, with its stack pointer at this address. A caller that knows its
-    /// layout can go on by [`Frames::resume_at`](crate::Frames::resume_at).
+    /// The function is trap or signal code without rows, and its stack pointer is this address. If the layout of the trap frame is known,
+    /// [`Frames::resume_at`](crate::Frames::resume_at) continues the walk.
     TrapFrame(u64),
-    /// As many frames as were asked for.
+    /// The limit of frames was reached: see [`Unwinder::limit`](crate::Unwinder::limit).
     Limit,
-    /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
-    /// [`Doubt`](crate::Doubt).
+    /// The tables were verified and are damaged. Only in a [`Doubt`]: no walk ends for this reason.
     DamagedTables(Damage),
-    /// The stack with this stack pointer was left by a row, although there is memory above it, where callers may have frames. Code that
-    /// goes to another stack begins at the end of an empty one. Only in a [`Doubt`](crate::Doubt).
+    /// A step left the stack at this stack pointer, although the stack continues above it, where callers may have frames. Code that
+    /// switches stacks starts with an empty stack. Only in a [`Doubt`].
     LeftStack(u64),
-    /// The code in memory from this address on is not the code that was linked, so that the rows for it may be wrong. Only in a
-    /// [`Doubt`](crate::Doubt).
+    /// The code in memory at this address differs from the code that was linked, so that its rows may be wrong. Only in a [`Doubt`].
     CodeChanged(u64),
 }
 
-/// How a frame was found, from the most to the least trustworthy.
+/// The method that found a frame, from the most to the least trustworthy.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, How, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// // Only the entry function has a row. The frame pointer of the function at 0x1010 leads to its caller.
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&ENTRY_TABLE, 0x2000)).code(&code);
+/// let frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0x8000), Stacks::new(&[STACK], read));
+/// let found: Vec<How> = frames.map(|frame| frame.how).collect();
+/// assert_eq!(found, [How::Given, How::FramePointer]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum How {
-    /// The walk was started with it.
+    /// The start of the walk: the caller passed the registers.
     Given,
-    /// By a row of the table.
+    /// A row of a table, of any format.
     SFrame,
-    /// From the registers that a trap saved.
+    /// The registers that trap code saved.
     TrapFrame,
-    /// The callee has no row: by what its code does to the stack pointer and saves there. Of a
-    /// [`CodeReader`](crate::CodeReader) only.
+    /// The code of the callee, which has no row: how it changes the stack pointer, and where it saves registers. Only with a
+    /// [`CodeReader`](crate::CodeReader).
     Analysis,
-    /// The callee has no usable row: by the frame record at the frame pointer.
+    /// The frame record at the frame pointer, because the callee has no usable row.
     FramePointer,
-    /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address
-    /// that a call has just pushed.
+    /// The link register or, on x86-64, the word on top of the stack, because the callee has no usable row, or because the program counter is not
+    /// in code.
     LinkRegister,
-    /// A word of the stack that could be a return address, perhaps of a call that has returned already.
+    /// A scan of the stack: a word that could be a return address, perhaps of a call that has returned.
     Scan,
 }
 
-/// Where the first frame came from that was not found by table, or not by a call that leads to its callee; or, where
-/// [`How::SFrame`] is how, that a damaged table is walked by.
+/// The first reason why a list may be wrong: from which frame on, how that frame was found, and why it is in doubt.
+/// [`Frames::doubt`](crate::Frames::doubt) returns it.
+///
+/// A frame is in doubt if it was not found with a proven row, or if the call before its return address does not lead to its callee. If the
+/// tables are damaged, the doubt is about frame 0.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, How, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&ENTRY_TABLE, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0x8000), Stacks::new(&[STACK], read));
+/// assert_eq!(frames.by_ref().count(), 2);
+/// let doubt = frames.doubt().expect("frame 1 was found with the frame pointer");
+/// assert_eq!((doubt.frame, doubt.how), (1, How::FramePointer));
+/// assert_eq!(doubt.reason.to_string(), "no row for 0x0000000000001018: no function in the table");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Doubt {
-    /// The frame's number, from 0.
+    /// The number of the first frame in doubt, from 0.
     pub frame: u32,
-    /// How it was found.
+    /// The method that found the frame.
     pub how: How,
-    /// Why it was not found by table; or, if it was, what is in doubt.
+    /// Why the frame is in doubt: if a fallback found it, why no row could be used.
     pub reason: End,
 }
 
 impl Doubt {
-    /// The doubt about a whole list of a task that may have run during the walk, so that its stack may have changed.
+    /// Returns the doubt about the whole list of a task that may have run during the walk, so that its stack may have changed.
+    ///
+    /// ```
+    /// use unwind::{Doubt, End};
+    ///
+    /// let doubt = Doubt::may_have_run();
+    /// assert_eq!((doubt.frame, doubt.reason), (0, End::MayHaveRun));
+    /// ```
     #[must_use]
     pub const fn may_have_run() -> Self {
         Self {
@@ -162,13 +211,14 @@ impl Doubt {
     }
 }
 
-/// Whether a walk is in doubt, for the walk that [continues](crate::Frames::continues) it: [`Frames::inherited`](crate::Frames::inherited).
+/// A flag that a walk is in doubt, for the walk that [continues](crate::Frames::continues) it.
+/// [`Frames::inherited`](crate::Frames::inherited) returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct InheritedDoubt(pub(crate) bool);
 
 impl End {
-    /// The reason of the doubt in each walk by damaged tables, or by tables for other code than is in memory.
+    /// Returns the reason of the doubt in each walk that uses damaged tables, or tables for other code than is in memory.
     pub(crate) const fn of_damage(damage: Damage) -> Self {
         match damage {
             Damage::Code { start } => Self::CodeChanged(start),
@@ -176,7 +226,7 @@ impl End {
         }
     }
 
-    /// Whether every caller is in the list, by table.
+    /// Checks whether this is [`Self::Complete`]: every caller is in the list.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)

@@ -1,4 +1,6 @@
-//! AArch64: the registers of a walk. ABI: "Procedure Call Standard for the Arm 64-bit Architecture".
+//! Registers of AArch64.
+//!
+//! ABI: "Procedure Call Standard for the Arm 64-bit Architecture" and "DWARF for the Arm 64-bit Architecture".
 
 mod code;
 mod effect;
@@ -14,20 +16,34 @@ pub const LR: u32 = 30;
 /// The DWARF number of `sp`.
 pub const SP: u32 = 31;
 
-/// The number of `ELR_EL1` in rules, where an exception leaves the interrupted program counter: "DWARF for the Arm 64-bit
-/// Architecture", section "DWARF register names", calls it `ELR_mode`.
+/// The DWARF number of `ELR_EL1`, in which an exception stores the interrupted program counter. ("DWARF for the Arm 64-bit
+/// Architecture", section "DWARF register names": `ELR_mode`.)
 pub const ELR: u32 = 33;
 
-/// The number of `SP_EL0` in rules, the interrupted stack pointer while exceptions run on `SP_EL1`. The ABI has none for it,
-/// so it is the register's encoding in `mrs` (Arm Architecture Reference Manual, C6.2 "MRS": o0, op1, CRn, CRm, op2, which are
-/// 1, 0, 4, 1, 0). The ABI's numbers end at 127, and no encoding is that small. Assemblers take it as a number:
+/// The number of `SP_EL0` in rules: the interrupted stack pointer while exceptions run on `SP_EL1`.
+///
+/// DWARF has no number for this register, so the number is the register's encoding in `mrs` (Arm Architecture Reference Manual, C6.2
+/// "MRS": o0, op1, CRn, CRm, op2, here 1, 0, 4, 1, 0). DWARF's numbers end at 127, and all encodings are greater. In assembly:
 /// `.cfi_register sp, 0x4208`.
 pub const SP_EL0: u32 = 0x4208;
 
-/// The number of `SPSR_EL1` in trap frames, the interrupted state: its encoding, as of [`SP_EL0`] (1, 0, 4, 0, 0).
+/// The number of `SPSR_EL1` in trap frames: the saved processor state. The number is the register's encoding, as for [`SP_EL0`] (1, 0, 4, 0,
+/// 0).
 pub const SPSR: u32 = 0x4200;
 
-/// The registers of a frame.
+/// The registers of a frame on AArch64.
+///
+/// ```
+/// use unwind::aarch64::Registers;
+///
+/// // From an exception handler: x0 to x30 and sp, and ELR_EL1 and SPSR_EL1, in which the exception stored pc and the processor state.
+/// let mut x = [0; 31];
+/// (x[29], x[30]) = (0x8_0ff0, 0x8_1234);
+/// let registers = Registers::interrupted(&x, 0x8_0fe0, 0x8_5678, 0x3c5);
+/// assert_eq!((registers.pc, registers.fp, registers.lr), (0x8_5678, 0x8_0ff0, Some(0x8_1234)));
+/// // The mode in SPSR_EL1 is EL1h.
+/// assert!(!registers.user);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -36,32 +52,33 @@ pub struct Registers {
     pub pc: u64,
     /// `sp`, an address.
     pub sp: u64,
-    /// `x29`.
+    /// `x29`, the frame pointer in functions that have one.
     pub fp: u64,
-    /// `x30`, the link register. Known in the innermost and in interrupted frames.
+    /// `x30`, the link register. Known in the first frame and in interrupted frames.
     pub lr: Option<u64>,
-    /// `x9`: the frame's base in prologues that probe a big frame, page by page. Known in interrupted frames at most.
+    /// `x9`: the base of the frame in prologues that probe a large frame page by page. Known at most in the first and in interrupted frames.
     pub x9: Option<u64>,
-    /// `ELR_EL1`, an address: the interrupted program counter, before trap code has saved it and after it has restored it.
-    /// Known only to a debugger outside of the CPU, and only in the innermost frame, because an exception in trap code
-    /// overwrites it.
+    /// `ELR_EL1`, an address: the interrupted program counter, before trap code saves it and after trap code restores it.
+    ///
+    /// Only a debugger outside the CPU can know this value, and only in the innermost frame, because an exception in trap code overwrites the
+    /// register.
     pub elr: Option<u64>,
-    /// `SP_EL0`, an address: the interrupted stack pointer, while exceptions run on `SP_EL1`. Known where [`Self::elr`] is.
+    /// `SP_EL0`, an address: the interrupted stack pointer while exceptions run on `SP_EL1`. Set by a debugger, as [`Self::elr`].
     pub sp_el0: Option<u64>,
-    /// `SPSR_EL1`, the interrupted state. Known where [`Self::elr`] is.
+    /// `SPSR_EL1`, the saved processor state. Set by a debugger, as [`Self::elr`]; [`Self::with_spsr`] does not set it.
     pub spsr: Option<u64>,
-    /// Whether it is user code: the state that an exception has saved is that of EL0.
+    /// Whether these are registers of user code: the saved processor state is a state of EL0.
     pub user: bool,
-    /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
+    /// A mask of the address bits that contain a pointer authentication code, for all frames; 0 without pointer authentication.
     pub authentication_bits: u64,
 }
 
-/// Bit 55 of a virtual address tells the two halves of the address space apart (Arm Architecture Reference Manual,
-/// D8.1 "Address translation"); pointer authentication leaves it alone.
+/// Bit 55 of a virtual address selects the half of the address space (Arm Architecture Reference Manual, D8.1 "Address translation").
+/// Pointer authentication does not change it.
 const HALF: u64 = 1 << 55;
 
 impl Registers {
-    /// The registers of the innermost or an interrupted frame, without pointer authentication.
+    /// Creates the registers of the first frame of a walk from `pc`, `sp`, `x29` and `x30`, without pointer authentication.
     #[must_use]
     pub const fn new(pc: u64, sp: u64, fp: u64, lr: u64) -> Self {
         Self {
@@ -78,8 +95,8 @@ impl Registers {
         }
     }
 
-    /// The registers that an exception has interrupted: `x0` to `x30`, the stack pointer, and what it has left in `ELR_EL1` and `SPSR_EL1`,
-    /// without pointer authentication.
+    /// Creates the registers that an exception interrupted, without pointer authentication: `general` contains `x0` to `x30`, and `elr` and
+    /// `spsr` are the values of `ELR_EL1` and `SPSR_EL1` after the exception.
     #[must_use]
     pub const fn interrupted(general: &[u64; 31], sp: u64, elr: u64, spsr: u64) -> Self {
         let [_, _, _, _, _, _, _, _, _, x9, .., fp, lr] = *general;
@@ -88,7 +105,15 @@ impl Registers {
         registers
     }
 
-    /// The same with the state that the exception has saved, `SPSR_EL1`, which tells whether it is user code.
+    /// Sets [`Self::user`] from `SPSR_EL1`, as the exception saved it. Does not set [`Self::spsr`].
+    ///
+    /// ```
+    /// use unwind::aarch64::Registers;
+    ///
+    /// let registers = Registers::new(0x1000, 0x8000, 0, 0).with_spsr(0);
+    /// assert!(registers.user);
+    /// assert_eq!(registers.spsr, None);
+    /// ```
     #[must_use]
     pub const fn with_spsr(mut self, spsr: u64) -> Self {
         // Arm Architecture Reference Manual, "SPSR_EL1": M[3:0] is the exception level and the stack pointer; AArch32's user
@@ -97,8 +122,17 @@ impl Registers {
         self
     }
 
-    /// The same with return addresses that may carry an authentication code in `bits`: those above the virtual
-    /// address size, bit 55 left out (48-bit addresses without tags: `0xff7f_0000_0000_0000`).
+    /// Sets the mask of the address bits that may contain a pointer authentication code: the bits above the virtual address size, except
+    /// bit 55. For 48-bit addresses without tags, the mask is `0xff7f_0000_0000_0000`.
+    ///
+    /// ```
+    /// use unwind::{RegisterSet, aarch64::Registers};
+    ///
+    /// let registers = Registers::new(0, 0, 0, 0).with_authentication_bits(0xff7f_0000_0000_0000);
+    /// assert_eq!(registers.strip(0x2a55_0000_0008_1234), 0x8_1234);
+    /// // Bit 55 is set in addresses of the upper half.
+    /// assert_eq!(registers.strip(0x2ad5_8000_0008_1234), 0xffff_8000_0008_1234);
+    /// ```
     #[must_use]
     pub const fn with_authentication_bits(mut self, bits: u64) -> Self {
         self.authentication_bits = bits & !HALF;
@@ -153,7 +187,7 @@ impl RegisterSet for Registers {
         cfa
     }
 
-    /// By mask, as `xpaci` does it: zeros in the lower half of the address space, ones in the upper.
+    /// Removes the authentication bits as `xpaci` does: sets them to zeros in an address of the lower half, to ones in the upper half.
     fn strip(&self, address: u64) -> u64 {
         if address & HALF == 0 {
             address & !self.authentication_bits

@@ -1,15 +1,15 @@
-//! 32-bit ARM, little-endian: the registers of a walk. ABI: "Procedure Call Standard for the Arm Architecture" and "DWARF for the Arm
-//! Architecture", section "DWARF register names".
+//! Registers of 32-bit ARM, little-endian, for ARM and Thumb code.
 //!
-//! ARM and Thumb code both. Which of them a return address leads to is told by its lowest bit, which is not of the address: frames
-//! have it cleared.
+//! The lowest bit of a return address selects Thumb code, and is not part of the address: frames have the bit cleared.
+//!
+//! ABI: "Procedure Call Standard for the Arm Architecture" and "DWARF for the Arm Architecture", section "DWARF register names".
 
 mod code;
 
 use crate::code::Instructions;
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 
-/// The DWARF number of `r11`, the frame pointer where there is one. Thumb code has it in `r7`.
+/// The DWARF number of `r11`, the frame pointer of ARM code. The frame pointer of Thumb code is `r7`.
 pub const R11: u32 = 11;
 /// The DWARF number of `sp`.
 pub const SP: u32 = 13;
@@ -17,16 +17,29 @@ pub const SP: u32 = 13;
 pub const LR: u32 = 14;
 /// The DWARF number of `pc`.
 pub const PC: u32 = 15;
-/// The DWARF number of `SPSR`, the state that an exception has saved.
+/// The DWARF number of `SPSR`, the processor state that an exception saved.
 pub const SPSR: u32 = 128;
 
-/// `r0` to `r12` have a place, that of `r11` without use.
+/// The number of slots, for `r0` to `r12`. The slot of `r11` is unused, because `r11` is in `fp`.
 const GENERAL: usize = 13;
 
-/// `r4` to `r10`, which a function leaves to its caller as they were.
+/// A mask of `r4` to `r10`, which a call preserves.
 const KEPT_IN_CALLS: u16 = 0x7f0;
 
-/// The registers of a frame. Values have 32 bits.
+/// The registers of a frame on 32-bit ARM. Values have 32 bits.
+///
+/// ```
+/// use unwind::{RegisterSet, arm::Registers};
+///
+/// // r0 to r15 of an interrupted function in Thumb code.
+/// let mut core = [0_u32; 16];
+/// (core[4], core[13], core[14], core[15]) = (7, 0x8_0000, 0x1_0101, 0x1_0203);
+/// let registers = Registers::of(&core);
+/// // The bit for Thumb is not part of the address.
+/// assert_eq!(registers.pc, 0x1_0202);
+/// assert_eq!((registers.sp, registers.lr), (0x8_0000, Some(0x1_0101)));
+/// assert_eq!(registers.other(4), Some(7));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -35,21 +48,22 @@ pub struct Registers {
     pub pc: u64,
     /// `sp`, an address.
     pub sp: u64,
-    /// `r11`.
+    /// `r11`, the frame pointer in functions of ARM code that have one.
     pub fp: u64,
-    /// `lr`. Known in the innermost and in interrupted frames.
+    /// `lr`, with the bit for Thumb. Known in the first frame and in interrupted frames.
     pub lr: Option<u64>,
-    /// Whether it is user code: the state that an exception has saved is that of user mode.
+    /// Whether these are registers of user code: the saved processor state is user mode.
     pub user: bool,
-    /// Whether `pc` is a return address: [`Self::after_call`] has made them. Who begins a walk asks it; a walk itself does not.
+    /// Whether `pc` is a return address, because [`Self::after_call`] created these registers. For the code that starts a walk: if true,
+    /// use [`Unwinder::frames_from_call`](crate::Unwinder::frames_from_call). A walk does not read this field.
     pub at_call: bool,
-    /// Those of `r0` to `r10` and `r12` that are known, one bit each.
+    /// A mask of the known registers among `r0` to `r10` and `r12`.
     known: u16,
     general: [u64; GENERAL],
 }
 
 impl Registers {
-    /// These registers, and no others.
+    /// Creates the registers of the first frame of a walk from `pc`, `sp`, `r11` and `lr`. Other registers are unknown.
     #[must_use]
     pub const fn new(pc: u64, sp: u64, fp: u64, lr: u64) -> Self {
         Self {
@@ -64,7 +78,7 @@ impl Registers {
         }
     }
 
-    /// All sixteen, `r0` to `r15`, of the innermost or an interrupted frame.
+    /// Creates the registers of the first frame of a walk from `r0` to `r15`.
     #[must_use]
     pub fn of(core: &[u32; 16]) -> Self {
         let [.., fp, _, sp, lr, pc] = core.map(u64::from);
@@ -75,8 +89,18 @@ impl Registers {
         registers
     }
 
-    /// Those of a function behind a call that it has made: `pc` is the return address, with the bit for Thumb or without, and `kept` are `r4`
-    /// to `r11`. Others are not known. A walk begins with them by [`Unwinder::frames_from_call`](crate::Unwinder::frames_from_call).
+    /// Creates the registers of a function after a call that it made: `pc` is the return address, with or without the bit for Thumb, and `kept`
+    /// contains `r4` to `r11`. Other registers are unknown. Start the walk with
+    /// [`Unwinder::frames_from_call`](crate::Unwinder::frames_from_call).
+    ///
+    /// ```
+    /// use unwind::arm::Registers;
+    ///
+    /// // A suspended task: the task switch saved r4 to r11, and its return address.
+    /// let registers = Registers::after_call(0x1_0101, 0x8_0000, &[4, 5, 6, 7, 8, 9, 10, 11]);
+    /// assert!(registers.at_call);
+    /// assert_eq!((registers.pc, registers.fp, registers.lr), (0x1_0100, 11, None));
+    /// ```
     #[must_use]
     pub fn after_call(pc: u64, sp: u64, kept: &[u32; 8]) -> Self {
         let [.., fp] = *kept;
@@ -149,7 +173,7 @@ impl RegisterSet for Registers {
         cfa
     }
 
-    /// The bit for Thumb is kept: the call before a return address is read by it.
+    /// Does not remove the bit for Thumb, because it selects how to decode the call before a return address.
     fn strip(&self, address: u64) -> u64 {
         address
     }

@@ -2,52 +2,70 @@
 
 use crate::verdict::How;
 
-/// What a frame's program counter is.
+/// The kind of a frame's program counter: an exact address or a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameKind {
-    /// The next instruction to run: the innermost frame, one that was interrupted, or one that was made up to return to, without a call.
+    /// The address of the next instruction to run: in the innermost frame, in an interrupted frame, or at a return address that was
+    /// stored without a call.
     Exact,
-    /// The instruction after a call.
+    /// The address of the instruction after a call.
     ReturnAddress,
 }
 
-/// A frame: one function activation.
+/// A frame: one activation of a function, as a walk found it.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, FrameKind, How, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+/// let caller = frames.nth(1).expect("the caller of the function at 0x1010");
+/// assert_eq!((caller.pc, caller.kind, caller.how), (0x1005, FrameKind::ReturnAddress, How::SFrame));
+/// // The call instruction is before the return address.
+/// assert_eq!(caller.lookup_pc(), 0x1004);
+/// assert_eq!(caller.registers.map(|registers| registers.sp), Some(0x8010));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame<R> {
-    /// The program counter, an address; of kind [`Self::kind`].
+    /// The program counter, an address of the kind [`Self::kind`]. To look up a name or a row, use [`Self::lookup_pc`].
     pub pc: u64,
-    /// The canonical frame address, when the frame has a row: the caller's stack pointer right before the call
-    /// (plus 160 on s390x).
+    /// The canonical frame address (CFA) if the frame has a row: the caller's stack pointer immediately before the call, plus 160 on
+    /// s390x.
     pub cfa: Option<u64>,
-    /// What [`Self::pc`] is.
+    /// The kind of [`Self::pc`].
     pub kind: FrameKind,
-    /// How the frame was found.
+    /// The method that found the frame.
     pub how: How,
-    /// If the call before this return address leads to another function than that of the frame before: the address that it
-    /// leads to. That function has left by tail calls, and has no frame any more.
+    /// The target of the call before this return address, if that target is not in the function of the previous frame. The called
+    /// function left by a tail call and has no frame any more.
     pub tail_call: Option<u64>,
-    /// In an interrupted frame: the trap code's stack pointer at the call of the handler, an address: that of the trap frame.
-    /// `None` if the trap code itself was interrupted, or has not saved registers there:
-    /// [`Unwinder::trap_registers`](crate::Unwinder::trap_registers).
+    /// The address of the trap frame, in an interrupted frame: the trap code's stack pointer at its call of the handler.
+    ///
+    /// `None` if the trap code itself was interrupted, or if the values there contradict the row:
+    /// see [`Unwinder::trap_registers`](crate::Unwinder::trap_registers).
     pub trap_frame: Option<u64>,
-    /// Whether the frame pointer among [`Self::registers`] is this frame's own: a function between it and the innermost one may
-    /// have overwritten it without saving it.
+    /// Whether the frame pointer in [`Self::registers`] is the frame pointer of this frame. It is not if a function further in
+    /// overwrote the register without saving it.
     pub fp_known: bool,
-    /// The registers, as far as they are known. `None` for a frame found by scanning, which is only a return address.
+    /// The registers of the frame, as far as they are known. `None` if a scan found the frame, because a scan finds only a return address.
     pub registers: Option<R>,
 }
 
 impl<R> Frame<R> {
-    /// The address to look the frame up by, in tables and for names.
+    /// Returns the address with which to look up the frame's row, name and line: [`Self::pc`] if it is exact, and one byte less if it is a
+    /// return address, because the call may be the last instruction of its function.
     #[must_use]
     pub const fn lookup_pc(&self) -> u64 {
         lookup_pc(self.pc, self.kind)
     }
 
-    /// The letter of the frame in a report: `p` exact, `r` return address, `a` by analysis of its callee's code, `f` by frame pointer,
-    /// `l` by link register, `?` found by scanning.
+    /// Returns the letter of the frame in a report: `p` for an exact address and `r` for a return address, unless a fallback found the frame:
+    /// `a` with the code of its callee, `f` with the frame pointer, `l` with the link register, `?` with a scan of the stack.
     #[must_use]
     pub const fn letter(&self) -> char {
         match (self.how, self.kind) {
@@ -61,7 +79,7 @@ impl<R> Frame<R> {
     }
 }
 
-/// The address and the letter, as in a report: only what a host needs to find the names, because the line may be slow.
+/// Writes the address and the letter, as in a report. A host finds the names, so that few bytes go over a slow line.
 #[cfg(feature = "defmt")]
 impl<R> defmt::Format for Frame<R> {
     fn format(&self, f: defmt::Formatter<'_>) {
@@ -76,31 +94,42 @@ impl<R> defmt::Format for Frame<R> {
     }
 }
 
-/// The place of an interrupted register in the trap frame, beside those that rows describe: the link register on AArch64 (a
-/// leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64. Or the place of one that rows describe, to compare both.
+/// The location of an interrupted register in a trap frame: see [`Unwinder::trap_registers`](crate::Unwinder::trap_registers).
+///
+/// Useful for registers that rows do not describe: the link register and `x9` on AArch64, `r10` and `r11` on x86-64. The stack pointer
+/// and the program counter, which rows do describe, may be listed so that a walk compares both values.
+///
+/// ```
+/// use unwind::{SavedRegister, x86_64::{R10, RSP}};
+///
+/// // Trap code that pushes fifteen registers: r10 is 40 bytes above the stack pointer, the interrupted rsp 144 bytes.
+/// const SAVED: [SavedRegister; 2] = [SavedRegister::new(R10, 40), SavedRegister::new(RSP, 144)];
+/// assert_eq!(SAVED[0].offset, 40);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct SavedRegister {
-    /// The register's DWARF number.
+    /// The DWARF number of the register, or [`Self::END`].
     pub register: u32,
-    /// Its offset in bytes from the trap code's stack pointer at the call of the handler.
+    /// The offset of the saved value in bytes from the trap code's stack pointer at its call of the handler.
     pub offset: u32,
 }
 
 impl SavedRegister {
-    /// The number of no register: the offset is that of the end of the trap frame, of all that trap code has on the stack.
+    /// A number that marks the end of the trap frame instead of a register: all that the processor and trap code stored is below the
+    /// offset.
     pub const END: u32 = u32::MAX;
 
-    /// A register by its DWARF number, and its place in bytes from the stack pointer.
+    /// Creates a location from the register's DWARF number and the offset in bytes from the stack pointer.
     #[must_use]
     pub const fn new(register: u32, offset: u32) -> Self {
         Self { register, offset }
     }
 }
 
-/// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change right
-/// behind it. An exact address is looked up as it is.
+/// Returns the address with which to look up a program counter. For a return address, one byte less: a call may be the last instruction of
+/// its function, and rows may change immediately after it.
 #[inline(always)]
 pub(crate) const fn lookup_pc(pc: u64, kind: FrameKind) -> u64 {
     match kind {

@@ -1,7 +1,7 @@
 //! Walking a stack, frame by frame, outwards.
 //!
 //! ```text
-//! frames      the iterator: asks the parts below, and is the only one that changes anything
+//! frames      the iterator: calls the parts below, and is the only part that changes anything
 //!  ├─ step         the caller by a row            ┐
 //!  ├─ interrupted  what trap code interrupted     │ cursor, row, memory ─► step, or why there is none
 //!  ├─ fallback     the caller without a row       │

@@ -7,10 +7,24 @@ use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::walk::{Fallbacks, Frames, SavedRegister};
 
-/// The configuration of walks: rows, code, the places of registers in trap frames, and fallbacks. A walk does not change it, so
-/// one serves any number of walks.
+/// The configuration of walks: the source of rows, the code, the layout of trap frames, and the fallbacks.
 ///
-/// `S`: the source of rows.
+/// A walk does not change its unwinder, so one unwinder serves any number of walks. `S` is the source of rows.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// // The function at 0x1010 was called by the entry function at 0x1000.
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+/// let registers = Registers::new(0x1018, 0x8000, 0);
+/// let mut frames = unwinder.frames(registers, Stacks::new(&[STACK], read));
+/// let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
+/// assert_eq!(pcs, [0x1018, 0x1005]);
+/// assert_eq!(frames.end(), Some(End::Complete));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unwinder<'a, S = Tables<'a>> {
     pub(super) source: S,
@@ -23,7 +37,7 @@ pub struct Unwinder<'a, S = Tables<'a>> {
 }
 
 impl<'a, S: RowSource> Unwinder<'a, S> {
-    /// Walks by the rows of `source`, with all fallbacks.
+    /// Creates an unwinder that uses the rows of `source` and all fallbacks.
     #[must_use]
     pub const fn new(source: S) -> Self {
         Self {
@@ -37,68 +51,149 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Sets the code: all of it, in one or several ranges. A return address outside of them, or without a call before it, is
-    /// rejected. Without this, code is what the source of rows covers, calls are not checked, and a walk with more than one
-    /// frame ends with [`End::Outermost`](crate::End) at best.
+    /// Sets the kernel's code: all of it, in one or several ranges.
+    ///
+    /// A walk rejects a return address that is outside these ranges, or that does not follow a call. (In a function without a caller, a
+    /// return address without a call is accepted, in doubt.) Without this, code is what the source of rows covers and calls are not
+    /// checked, so that a walk with more than one frame ends with [`End::Outermost`](crate::End) at best.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// let without_code = Unwinder::new(Tables::new(&TABLE, 0x2000));
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// for (unwinder, end) in [(without_code, End::Outermost), (without_code.code(&code), End::Complete)] {
+    ///     let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    ///     assert_eq!(frames.by_ref().count(), 2);
+    ///     assert_eq!(frames.end(), Some(end));
+    /// }
+    /// ```
     #[must_use]
     pub const fn code(mut self, code: &'a [Code<'a>]) -> Self {
         self.code = code;
         self
     }
 
-    /// Sets further code of the kernel, where [`Self::code`] is set: modules, whose list is another one than that of the image.
+    /// Sets further code of the kernel, in addition to [`Self::code`], which must be set: the code of loaded modules, for example.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// let (image, modules) = ([Code::new(&[0xf4], 0x10_0000)], [Code::new(&CODE, 0x1000)]);
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&image).more_code(&modules);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 2);
+    /// assert_eq!(frames.end(), Some(End::Complete));
+    /// ```
     #[must_use]
     pub const fn more_code(mut self, code: &'a [Code<'a>]) -> Self {
         self.more_code = code;
         self
     }
 
-    /// Sets the code of user programs whose callers are to be listed too, by rows from the same source. A frame is one of user
-    /// code if the state says so that trap code has saved; then only this is its code, and only [`Self::code`] is the kernel's.
-    /// In user code there are no fallbacks, and only declared stacks are read. Without this, a walk ends at user code.
+    /// Sets the code of user programs whose frames are listed, too, with rows from the same source. Without this, a walk ends at the
+    /// first frame of user code.
+    ///
+    /// A frame belongs to user code if the processor state that trap code saved has user privileges. Return addresses of such a frame
+    /// must be in this code, and return addresses of the kernel in [`Self::code`]. No fallback is used in user code.
     #[must_use]
     pub const fn user_code(mut self, code: &'a [Code<'a>]) -> Self {
         self.user_code = code;
         self
     }
 
-    /// Sets the places of interrupted registers in trap frames. Without them, the caller of an interrupted leaf on AArch64 is
-    /// not known.
+    /// Sets the locations of interrupted registers in the kernel's trap frames, for registers that rows do not describe.
     ///
-    /// If trap code itself was interrupted, or a walk starts in it, it may not have saved these registers yet, or have restored
-    /// them already. The row decides, so trap code must match it: while the interrupted program counter is in a register
-    /// (`ELR_EL1` on AArch64), these registers have their own values; while it is in memory, they are in the trap frame or, if
-    /// that is below the stack pointer, restored. In the latter case the stack pointer must be one of `registers`: its offset,
-    /// and its address by the row, give the address of the frame. Otherwise the registers are lost.
+    /// - **Link register:** on AArch64, the caller of an interrupted leaf function is unknown without the link register, unless the tables
+    ///   contain its location.
+    /// - **User code:** the location of `cs` ([`CS`](crate::x86_64::CS)) or `SPSR_EL1` ([`SPSR`](crate::aarch64::SPSR)) lets a walk
+    ///   recognize user code. [`SavedRegister::END`] is the end of the trap frame: if user code was interrupted and no stack begins there,
+    ///   frames of the kernel may be missing. On x86-64 neither is needed if rows find `rip` and `rsp` as the processor pushed them,
+    ///   because then the pushed `cs` counts.
+    /// - **Check:** if `registers` contains the stack pointer or the program counter (`rip`, `ELR_EL1`, `pc`), the trap frame is used only
+    ///   if the values there equal the values that the row finds. So trap code with another layout is recognized.
     ///
-    /// If the places of the stack pointer and of the program counter (`rip`, `ELR_EL1`, `pc`) are among `registers`, a trap frame counts
-    /// only where their values are those that the row has found. So trap code that saves registers in another way is told from this one.
+    /// # Interrupted trap code
     ///
-    /// The place of `cs` ([`CS`](crate::x86_64::CS)) or of `SPSR_EL1` ([`SPSR`](crate::aarch64::SPSR)) tells user code, and
-    /// [`SavedRegister::END`] where the frame ends, above which nothing of the kernel may be then. Without the former, all code is
-    /// the kernel's; but on x86-64 neither is needed where rows find `rip` and `rsp` as the processor pushes them, with `cs` between: what the processor
-    /// has pushed counts more.
+    /// If trap code itself was interrupted, or a walk starts in trap code, these registers may not be saved yet, or may be restored already.
+    /// The row decides. While the interrupted program counter is in a register (`ELR_EL1` on AArch64), these registers still have
+    /// their interrupted values. While it is in memory, they are in the trap frame; registers whose slot is below the stack pointer
+    /// are restored. In the second case the stack pointer must be in `registers`, so that its offset and its address from the row give
+    /// the address of the trap frame. Otherwise the registers are lost.
+    ///
+    /// ```
+    /// use unwind::{SavedRegister, Unwinder, aarch64::{LR, SPSR}, sframe::Tables};
+    ///
+    /// // This kernel stores x30 240 bytes and SPSR_EL1 264 bytes above the stack pointer; its trap frame has 272 bytes.
+    /// const SAVED: [SavedRegister; 3] = [
+    ///     SavedRegister::new(LR, 240),
+    ///     SavedRegister::new(SPSR, 264),
+    ///     SavedRegister::new(SavedRegister::END, 272),
+    /// ];
+    /// let unwinder = Unwinder::new(Tables::none()).trap_registers(&SAVED);
+    /// ```
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;
         self
     }
 
-    /// Allows these fallbacks only.
+    /// Restricts a walk to these fallbacks. Without this, a walk uses all of them.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::{End, Fallbacks, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    ///
+    /// // An image without tables: no caller is found.
+    /// let unwinder = Unwinder::new(Tables::none()).fallbacks(Fallbacks::empty());
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0x8000), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 1);
+    /// assert!(matches!(frames.end(), Some(End::NoTables(_))));
+    /// ```
     #[must_use]
     pub const fn fallbacks(mut self, fallbacks: Fallbacks) -> Self {
         self.fallbacks = fallbacks;
         self
     }
 
-    /// Stops each walk after `frames` frames.
+    /// Stops each walk after `frames` frames. If there are more, the walk ends with [`End::Limit`](crate::End).
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code).limit(1);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 1);
+    /// assert_eq!(frames.end(), Some(End::Limit));
+    /// ```
     #[must_use]
     pub const fn limit(mut self, frames: u32) -> Self {
         self.limit = frames;
         self
     }
 
-    /// The frames from `registers` outwards: the exact registers of some instruction that runs, was interrupted, or failed.
+    /// Starts a walk: returns the frames from `registers` outwards, innermost first.
+    ///
+    /// `registers` are the exact registers of an instruction that runs, was interrupted, or failed: the program counter is the address
+    /// of that instruction, not a return address. For a return address, use [`Self::frames_from_call`].
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Code, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// let first = frames.next().expect("the function that ran");
+    /// assert_eq!((first.pc, first.letter()), (0x1018, 'p'));
+    /// let caller = frames.next().expect("its caller");
+    /// assert_eq!((caller.pc, caller.letter()), (0x1005, 'r'));
+    /// ```
     pub fn frames<R: RegisterSet, M: Memory>(
         &self,
         registers: R,
@@ -107,37 +202,28 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Frames::start(self, registers, true, memory)
     }
 
-    /// The frames from `registers` outwards, whose program counter is a return address: those of a task that was switched away
-    /// by a call.
+    /// Starts a walk at a return address: returns the frames from `registers` outwards. For a task that was suspended in a call.
     ///
-    /// A waiting task has saved its registers at the switch, mostly on its stack: pass those with which the switch will return
-    /// to it.
+    /// A suspended task saved its registers at the task switch, usually on its stack. Pass the registers with which the switch will
+    /// return to the task.
     ///
     /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
     /// use unwind::{Code, End, FrameKind, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
     ///
-    /// # let table: [u8; 107] = [
-    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
-    /// #     1, 0, 0, 0, 0,  0, 0,
-    /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
-    /// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
-    /// #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
-    /// # ];
-    /// // The task switched away in the function at 0x1010. On its stack, upwards: the frame pointer and the return address of the
+    /// // The task was suspended in the function at 0x1010. Its stack contains, upwards: the frame pointer and the return address of the
     /// // switch, which saved only the stack pointer; then the function's saved frame pointer and return address.
-    /// let (saved_sp, stack) = (0x8000, Range::new(0x8000, 0x8020));
+    /// let saved_sp = 0x8000;
     /// let words = [0, 0x1018, 0, 0x1005_u64];
     /// let read = |address| words.get((address as usize - 0x8000) / 8).copied();
     /// let word = |address| read(address).unwrap_or(0);
     /// let saved = Registers::new(word(saved_sp + 8), saved_sp + 16, word(saved_sp));
     ///
-    /// let ranges = [stack];
-    /// // The code of the entry function: `call 0x1010`.
-    /// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
-    /// let unwinder = Unwinder::new(Tables::new(&table, 0x2000)).code(&code);
-    /// let mut frames = unwinder.frames_from_call(saved, Stacks::new(&ranges, read));
+    /// let stacks = [Range::new(0x8000, 0x8020)];
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+    /// let mut frames = unwinder.frames_from_call(saved, Stacks::new(&stacks, read));
     /// let first = frames.next().expect("the function that waits");
     /// assert_eq!((first.pc, first.kind), (0x1018, FrameKind::ReturnAddress));
     /// assert_eq!(frames.next().map(|frame| frame.pc), Some(0x1005));

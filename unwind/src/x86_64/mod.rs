@@ -1,5 +1,6 @@
-//! x86-64: the registers of a walk. ABI: "System V Application Binary Interface, AMD64 Architecture Processor
-//! Supplement", DWARF numbers in its figure 3.36.
+//! Registers of x86-64.
+//!
+//! ABI: "System V Application Binary Interface, AMD64 Architecture Processor Supplement"; DWARF numbers in its figure 3.36.
 
 mod code;
 mod effect;
@@ -15,12 +16,23 @@ pub const RSP: u32 = 7;
 pub const R10: u32 = 10;
 /// The DWARF number of `r11`.
 pub const R11: u32 = 11;
-/// The DWARF number of the return address's column.
+/// The DWARF number of the return address, and of `rip`.
 pub const RIP: u32 = 16;
-/// The DWARF number of `cs`, whose two lowest bits are the privilege level: 3 in user code.
+/// The DWARF number of `cs`. Its two lowest bits are the privilege level: 3 in user code.
 pub const CS: u32 = 51;
 
-/// The registers of a frame.
+/// The registers of a frame on x86-64.
+///
+/// ```
+/// use unwind::x86_64::Registers;
+///
+/// // From an exception handler: rip, rsp and cs as the processor pushed them, and rbp.
+/// let (rip, rsp, rbp, cs) = (0x10_0eeb, 0x9_ff40, 0x9_ff60, 0x8);
+/// let mut registers = Registers::new(rip, rsp, rbp).with_cs(cs);
+/// registers.r10 = Some(0x9_ffe0);
+/// assert!(!registers.user);
+/// assert_eq!(registers.pc, 0x10_0eeb);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -29,18 +41,18 @@ pub struct Registers {
     pub pc: u64,
     /// `rsp`, an address.
     pub sp: u64,
-    /// `rbp`.
+    /// `rbp`, the frame pointer in functions that have one.
     pub fp: u64,
-    /// `r10`: the frame's base in prologues that realign the stack. Known in interrupted frames at most.
+    /// `r10`: the base of the frame in prologues that realign the stack. Known at most in the first and in interrupted frames.
     pub r10: Option<u64>,
-    /// `r11`: the return address in some hand-written thunks. Known in interrupted frames at most.
+    /// `r11`: the return address in some hand-written thunks. Known at most in the first and in interrupted frames.
     pub r11: Option<u64>,
-    /// Whether it is user code: the code segment that a trap has saved has privilege level 3.
+    /// Whether these are registers of user code: the saved `cs` has privilege level 3.
     pub user: bool,
 }
 
 impl Registers {
-    /// The registers that every frame needs; `r10` and `r11` unknown.
+    /// Creates the registers of a kernel frame from `rip`, `rsp` and `rbp`. `r10` and `r11` are unknown.
     #[must_use]
     pub const fn new(pc: u64, sp: u64, fp: u64) -> Self {
         Self {
@@ -53,7 +65,19 @@ impl Registers {
         }
     }
 
-    /// The same with the code segment that the exception has saved, which tells whether it is user code.
+    /// Sets [`Self::user`] from `cs`, as the exception saved it. Does not keep `cs`.
+    ///
+    /// ```
+    /// use unwind::{End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    ///
+    /// // A walk that starts in user code, whose frames are not listed, ends there.
+    /// let registers = Registers::new(0x40_1000, 0x7fff_0000, 0).with_cs(0x33);
+    /// assert!(registers.user);
+    /// let unwinder = Unwinder::new(Tables::none());
+    /// let mut frames = unwinder.frames(registers, Stacks::new(&[], |_| None));
+    /// assert_eq!(frames.by_ref().count(), 1);
+    /// assert_eq!(frames.end(), Some(End::User(0x40_1000)));
+    /// ```
     #[must_use]
     pub const fn with_cs(mut self, cs: u64) -> Self {
         // Intel's manual, volume 3, 3.4.2 "Segment Selectors": the requested privilege level is that of the interrupted code.

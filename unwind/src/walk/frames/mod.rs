@@ -1,6 +1,7 @@
-//! The walk: an iterator of frames, and the only place where its state changes.
+//! The walk: an iterator of frames. Only this module changes the state of a walk.
 
 mod lean;
+mod resume;
 mod steps;
 
 use core::iter::FusedIterator;
@@ -10,21 +11,41 @@ use crate::memory::{Memory, is_aligned};
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
-use crate::verdict::{Doubt, End, How, InheritedDoubt};
+use crate::verdict::{Doubt, End, How};
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
 use crate::walk::{Frame, FrameKind, Unwinder};
 
-/// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
-/// says why it was the last.
+/// The iterator over the frames of a walk, innermost first. [`Unwinder::frames`] returns it.
 ///
-/// A frame costs at most six reads of words, and one more, and one for each of [`Unwinder::trap_registers`], if it is one of trap code; a
-/// scan costs 4,096 in all. Whatever its sources of rows contain, each call of `next` asks each at most ten times for a row, ten times for
-/// all of a function ([`RowSource::function`]) and twice for [`RowSource::is_one_function`], for each of which a list of sources looks up
-/// one row more; a look-up in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
+/// After the last frame, [`Self::end`] returns why the walk ended, and [`Self::doubt`] the first frame that is not certain.
 ///
-/// A step changes nothing before it has succeeded, so frames already found are never lost, and [`Fallbacks`](crate::Fallbacks)
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// # use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+/// # let code = [Code::new(&CODE, 0x1000)];
+/// # let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+/// let mut text = String::new();
+/// for frame in frames.by_ref() {
+///     text += &format!("{:#x} {}\n", frame.pc, frame.letter());
+/// }
+/// assert_eq!(text, "0x1018 p\n0x1005 r\n");
+/// assert_eq!((frames.found(), frames.end(), frames.doubt()), (2, Some(End::Complete), None));
+/// ```
+///
+/// # Cost
+///
+/// A frame costs at most six reads of words. A frame of trap code costs one more, and one for each of [`Unwinder::trap_registers`]. A scan
+/// costs 4,096 reads in all.
+///
+/// Each call of `next` queries each source of rows at most ten times for a row, ten times for a whole function
+/// ([`RowSource::function`]) and twice for [`RowSource::is_one_function`]. A list of sources looks up one more row for each of these. A
+/// look-up in [`Tables`] reads a bounded number of functions and rows: see [`LookupError::TooLarge`].
+///
+/// A step changes nothing before it has succeeded, so frames that were found are never lost, and [`Fallbacks`](crate::Fallbacks)
 /// start from an intact state.
 #[derive(Clone, Debug)]
 pub struct Frames<'a, R, M, S = Tables<'a>> {
@@ -111,7 +132,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// Why there is no further frame; `None` before the last one was taken.
+    /// Returns why there is no further frame; `None` while `next` has not returned `None`.
     pub const fn end(&self) -> Option<End> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -119,91 +140,32 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// How many frames there were so far.
+    /// Returns the number of frames that were found so far.
     pub const fn found(&self) -> u32 {
         self.count
     }
 
-    /// The first frame that was not found by table, or not by a call that leads to its callee, and why; or that the tables are
-    /// damaged.
+    /// Returns the first doubt about the frames, with its frame and reason; `None` if there is none so far.
+    ///
+    /// A frame is in doubt if it was not found with a proven row, or if the call before its return address does not lead to its callee. If
+    /// the tables are damaged, all frames are. Call this after the last frame, because doubts about the whole list are added at the end.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// // Without the code, calls are not checked.
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000));
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 2);
+    /// let doubt = frames.doubt().expect("a doubt");
+    /// assert_eq!((doubt.frame, doubt.reason), (1, End::CallsUnchecked));
+    /// ```
     pub const fn doubt(&self) -> Option<Doubt> {
         self.doubt
     }
 
-    /// Whether a walk that begins with the registers of the last frame is in doubt from the start.
-    pub const fn inherited(&self) -> InheritedDoubt {
-        InheritedDoubt(self.doubt.is_some() || self.unchecked.is_some() || self.unproven.is_some())
-    }
-
-    /// Has this walk continue another one, which has found the registers that it begins with. If that walk is in doubt, this one is, too.
-    #[must_use]
-    pub const fn continues(mut self, earlier: InheritedDoubt) -> Self {
-        if earlier.0 && self.doubt.is_none() {
-            self.doubt = Some(Doubt {
-                frame: 0,
-                how: How::Given,
-                reason: End::StartInDoubt,
-            });
-        }
-        self
-    }
-
-    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved, in doubt, because no row says where they are. Returns `false`,
-    /// without any change, if the walk ended for another reason, or the stack pointer is where the walk has been.
-    ///
-    /// A kernel whose trap code has no rows knows the layout of its trap frame:
-    ///
-    /// ```
-    /// use unwind::{Code, End, How, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
-    ///
-    /// # let table: [u8; 126] = [
-    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 2, 0, 0, 0, 50, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 12, 0, 0, 0,
-    /// #     1, 0, 0, 0, 0,  0, 0,
-    /// #     0, 0, 0x80, 0, 0,
-    /// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
-    /// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
-    /// #     0xc6, 0xe7, 0x47, 0x35, b'S', b'F', b'C', b'K',
-    /// # ];
-    /// // An entry function at 0x1000; trap code at 0x1010, of which the table says no more than that; its handler at 0x1020.
-    /// let tables = Tables::new(&table, 0x2000);
-    /// let mut text = [0; 0x30];
-    /// text[0x13..0x18].copy_from_slice(&[0xe8, 8, 0, 0, 0]); // call 0x1020
-    /// let code = [Code::new(&text, 0x1000)];
-    /// // The handler's return address; then what this trap code saves: rbp, rip, rsp.
-    /// let words = [0x1018_u64, 0, 0x1004, 0x8020];
-    /// let stacks = [Range::new(0x8000, 0x8020)];
-    /// let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
-    ///
-    /// let unwinder = Unwinder::new(tables).code(&code);
-    /// let mut frames = unwinder.frames(Registers::new(0x1024, 0x8000, 0), Stacks::new(&stacks, read));
-    /// assert_eq!(frames.by_ref().count(), 2);
-    /// let Some(End::TrapFrame(saved)) = frames.end() else {
-    ///     panic!("the walk went another way");
-    /// };
-    /// let word = |offset| read(saved + offset).unwrap_or(0);
-    /// assert!(frames.resume_at(Registers::new(word(8), word(16), word(0))));
-    /// let interrupted = frames.next().expect("what was interrupted");
-    /// assert_eq!((interrupted.pc, interrupted.how), (0x1004, How::TrapFrame));
-    /// assert_eq!((frames.next(), frames.end()), (None, Some(End::Outermost)));
-    /// // No row says what the trap saved.
-    /// assert_eq!(frames.doubt().map(|doubt| doubt.reason), Some(End::TrapFrame(saved)));
-    /// ```
-    pub fn resume_at(&mut self, registers: R) -> bool {
-        let State::Ended(reason @ End::TrapFrame(_)) = self.state else {
-            return false;
-        };
-        let next = Cursor::exact(registers, How::TrapFrame);
-        let goes_on = self.take(&Step { next, way: Way::Up }).is_ok();
-        if goes_on {
-            self.note(self.count, How::TrapFrame, reason);
-        }
-        goes_on
-    }
-
-    /// Takes a step, if the walk may go there.
+    /// Takes a step if the walk may go there.
     #[inline(never)]
     fn take(&mut self, step: &Step<R>) -> Result<(), End> {
         self.go(step.next.registers.sp(), step.way)?;
@@ -265,7 +227,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// The next frame, whatever it is: the same as [`Iterator::next`], with less code where it is called, and more instructions.
+    /// Returns the next frame, as [`Iterator::next`] does, with less code at the call, and more instructions.
     // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
     #[inline(never)]
     pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
