@@ -27,17 +27,27 @@ const DISTANCE: u32 = RULE + RULES.trailing_zeros();
 const PROVEN: u64 = 0;
 const UNPROVEN: u64 = 1 << Rules::FREE.trailing_zeros();
 
-/// Rules of addresses that were looked up, for [`Cached`](crate::Cached): a static that a kernel or a profiler lends to all its walks.
+/// The cache of [`Cached`](crate::Cached): the rules for addresses that were looked up. A static, which all walks share.
 ///
-/// `ENTRIES` addresses are kept, a power of two, 1,024 at least, in 8 bytes each, and 4 KiB of rules beside them. Each address has one
-/// entry that it can be in, and a new one takes the place of an old one: with 2,048 entries few of 200 addresses do.
+/// `ENTRIES` is the number of addresses: a power of two, at least 1,024. The cache takes 8 bytes for each, and 4 KiB for rules. Each address
+/// has one possible entry, and a new address replaces an old address in its entry. With 2,048 entries, few of 200 addresses replace each
+/// other.
 ///
-/// Nothing waits for anything: entries are single words, which are read and written as a whole, so a walk in an NMI or on another CPU can use
-/// the same cache in the middle of any of its operations. A rule's word never changes after it was written. On AArch64 the memory has to
-/// be cacheable, with the MMU on, as for all atomic operations.
+/// - **No locks.** Each entry is one word, which is read and written as a whole, so a walk in an NMI or on another CPU can use the cache at
+///   any time. On AArch64, the memory must be cacheable, with the MMU on, as for all atomic operations.
+/// - **Changed tables.** The entries are valid as long as the tables do not change. If they change, call [`Self::clear`] while no walk runs.
+/// - **Crash reports** should not use a cache: tables can be verified before a report, but a stray write into a cache is not noticed.
 ///
-/// What is kept is true as long as the tables are that it came from: [`Self::clear`] it when they change, while nothing walks. A crash
-/// report goes without: tables are verified before it, and nobody verifies what a stray write has left in a cache.
+/// ```
+/// use unwind::{Cached, ImageTables, RuleCache, Unwinder};
+///
+/// static RULES: RuleCache<2048> = RuleCache::new();
+///
+/// /// Creates the unwinder for one sample of a profiler.
+/// fn unwinder(tables: ImageTables<'_>) -> Unwinder<'_, Cached<'_, ImageTables<'_>, 2048>> {
+///     Unwinder::new(Cached::new(tables, &RULES))
+/// }
+/// ```
 #[derive(Debug)]
 pub struct RuleCache<const ENTRIES: usize> {
     entries: [AtomicU64; ENTRIES],
@@ -45,7 +55,7 @@ pub struct RuleCache<const ENTRIES: usize> {
 }
 
 impl<const ENTRIES: usize> RuleCache<ENTRIES> {
-    /// An empty one. Another number of entries than a power of two from 1,024 on does not compile.
+    /// Creates an empty cache. If `ENTRIES` is not a power of two, or less than 1,024, the program does not compile.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(ENTRIES.is_power_of_two() && ENTRIES >= FEWEST) };
@@ -55,7 +65,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         }
     }
 
-    /// Forgets all addresses.
+    /// Removes all entries.
     pub fn clear(&self) {
         // The rules may stay: they are the same whatever functions have them, and an entry that is read now still means its own.
         for entry in &self.entries {

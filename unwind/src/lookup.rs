@@ -1,4 +1,4 @@
-//! The result of a look-up: the rules of a row, and of which function it is, or why there is none.
+//! The result of a look-up: the rules of a row and its function, or why there is no row.
 
 use core::fmt;
 
@@ -6,24 +6,36 @@ use crate::memory::Range;
 use crate::rules::Rules;
 use crate::text::{Filled, texts};
 
-/// The row that a source has for an address, and its function.
+/// The row of a source for an address, and its function: the result of [`RowSource::look_up`](crate::RowSource::look_up).
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Found, Proof, Range, RowSource, sframe::Tables};
+///
+/// let mut found = Found::EMPTY;
+/// Tables::new(&TABLE, 0x2000).look_up(0x1018, &mut found)?;
+/// assert_eq!(found.range, Range::new(0x1010, 0x1030));
+/// assert_eq!((found.proof, found.is_trap), (Proof::Proven, false));
+/// # Ok::<(), unwind::LookupError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The function's range of addresses, or a part of it with the address that was looked up:
-    /// [`RowSource::function`](crate::RowSource::function) has all of it then.
+    /// The addresses of the function, or a part of them that contains the address that was looked up. If it is a part,
+    /// [`RowSource::function`](crate::RowSource::function) returns all of them.
     pub range: Range,
-    /// A number of the source's own, which tells [`RowSource::is_one_function`](crate::RowSource::is_one_function) where it has found this.
+    /// A number for the source's own use, in [`RowSource::is_one_function`](crate::RowSource::is_one_function).
     pub place: u32,
-    /// Whether it is trap or signal code: its row leads to what was interrupted.
+    /// Whether the function is trap or signal code, whose row leads to the interrupted frame.
     pub is_trap: bool,
-    /// Whether the linker has proven the row. A walk that uses an unproven row never ends [`Complete`](crate::End::Complete).
+    /// Whether the linker proved the row. A walk that uses an unproven row never ends with [`Complete`](crate::End::Complete).
     pub proof: Proof,
-    /// What the row says.
+    /// The rules of the row.
     pub rules: Rules,
 }
 
 impl Found {
-    /// What a look-up may overwrite.
+    /// A value for a look-up to overwrite.
     pub const EMPTY: Self = Self {
         range: Range::new(0, 0),
         place: 0,
@@ -32,21 +44,21 @@ impl Found {
         rules: Rules::NO_CALLER,
     };
 
-    /// Whether the row leads to a signed return address, whose signature is no part of the address. No interrupted program counter is
-    /// signed: bits of a signature in it are those of a failed authentication.
+    /// Checks whether the row leads to a signed return address, whose signature is not part of the address. An interrupted program counter is
+    /// not signed: bits of a signature in it come from a failed authentication.
     #[inline(always)]
     pub(crate) const fn is_signed(&self) -> bool {
         self.rules.is_signed() && !self.is_trap
     }
 
-    /// The last address of [`Self::range`], which is one of the function however much of that the range is.
+    /// Returns the last address of [`Self::range`], which is in the function even if the range is a part of it.
     #[inline(always)]
     pub(crate) const fn last_address(&self) -> u64 {
         self.range.end.wrapping_sub(1)
     }
 }
 
-/// Whether a row is proven: the linker has checked that the row follows from the code on every path to its instruction.
+/// The proof of a row. A row is proven if the linker checked that it follows from the code, on every path to its instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Proof {
@@ -57,33 +69,43 @@ pub enum Proof {
     /// The row holds if the processor entered the row's function, as it enters trap code. The code contains no proof of that, because nothing in
     /// it returns from a trap. A walk compares the stack with what the processor pushes.
     IfEntered,
-    /// The table contains no proof: another tool has written it, or the linker did not run the check.
+    /// The table contains no proof: another tool wrote it, or the linker did not run the check.
     Unknown,
 }
 
-/// Why a table has no row for an address, or none that can be used.
+/// The reason why a table has no usable row for an address.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{LookupError, sframe::Tables};
+///
+/// let tables = Tables::new(&TABLE, 0x2000);
+/// assert!(tables.lookup(0x1018).is_ok());
+/// assert_eq!(tables.lookup(0x1030).err(), Some(LookupError::NoFunction));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum LookupError {
     /// No function of the table contains the address.
     NoFunction,
-    /// The function is there, but has no rows at all. With the signal bit set: a trap or signal frame that the
-    /// writer could not describe.
+    /// The function has no rows.
     NoRows {
-        /// The function is marked as a signal or trap frame.
+        /// Whether the function is marked as trap or signal code, whose frame the writer could not describe.
         signal: bool,
     },
     /// The function's first row starts after the address.
     NoRow,
-    /// The function's entry or rows break the rules of the format.
+    /// The entry or the rows of the function violate the format.
     Damaged,
     /// The function is of a kind that the table's version does not define.
     Unsupported,
-    /// The search would read too much, so that a step would not take a bounded time with any table. A look-up reads at most
-    /// 65,536 functions that are not sorted, and as many rows of a function: 200,000 numbers. Of sections one behind another, as
-    /// linkers leave them that do not merge any, the first one is read as if it were alone, and of further ones as many as have 65,536
-    /// functions together; one that is sorted, or has fewer than 64, counts as 64. That makes 500,000 numbers in all.
+    /// The search would read too many entries, so that the time of a step would not be bounded.
+    ///
+    /// A look-up reads at most 65,536 functions that are not sorted, and at most 65,536 rows of a function: 200,000 numbers. If a linker did
+    /// not merge sections, a look-up reads the first section as if it were alone, and further sections with at most 65,536 functions
+    /// together. A section that is sorted or has fewer than 64 functions counts as 64. That is at most 500,000 numbers in all.
     TooLarge,
 }
 

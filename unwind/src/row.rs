@@ -1,6 +1,6 @@
-//! A row: how to get from a function's registers to its caller's, from one instruction on. Independent of the table format.
+//! A row: the rules that lead from a function's registers to its caller's, from one instruction on. Independent of the table format.
 
-/// The base that a rule's offset is added to.
+/// The base to which a rule's offset is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Base {
@@ -8,97 +8,126 @@ pub enum Base {
     StackPointer,
     /// The frame pointer (x86-64 `rbp`, AArch64 `x29`, s390x and ARM `r11`).
     FramePointer,
-    /// Another register, by its DWARF number. Its value is known in the innermost or just interrupted frame only.
+    /// Another register, by its DWARF number. Its value is usually known in the first and in interrupted frames only.
     Register(u32),
-    /// The canonical frame address that the same row gives.
+    /// The canonical frame address (CFA) of the same row.
     Cfa,
 }
 
-/// How to find a register of the caller. Offsets are bytes.
+/// A rule of a row: how to find the value of a caller's register.
+///
+/// ```
+/// use unwind::{Base, Rule};
+///
+/// // On x86-64, the return address is the word 8 bytes below the canonical frame address.
+/// let return_address = Rule::Saved { base: Base::Cfa, offset: -8 };
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Rule {
     /// The value is still in its register.
     Same,
-    /// There is no value: the function has no caller.
+    /// The value does not exist. For the return address: the function has no caller.
     Undefined,
     /// The value is `base + offset`.
     Value {
-        /// What `offset` counts from.
+        /// The base of the offset.
         base: Base,
-        /// Bytes.
+        /// The offset in bytes.
         offset: i64,
     },
     /// The value is the word at the address `base + offset`.
     Saved {
-        /// What `offset` counts from.
+        /// The base of the offset.
         base: Base,
-        /// Bytes.
+        /// The offset in bytes.
         offset: i64,
     },
 }
 
-/// A frame row entry (FRE): the rules from `offset` on, up to the next row of the function.
+/// An unwind row (in SFrame: frame row entry, FRE): the rules for a function's instructions from [`Self::offset`] to the next row.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Base, Rule, sframe::Tables};
+///
+/// // After `push rbp`, the canonical frame address is rsp + 16, and the caller's rbp is saved 16 bytes below it.
+/// let (_, row) = Tables::new(&TABLE, 0x2000).lookup(0x1018)?;
+/// assert_eq!(row.offset, 1);
+/// assert_eq!(row.cfa, Rule::Value { base: Base::StackPointer, offset: 16 });
+/// assert_eq!(row.frame_pointer, Rule::Saved { base: Base::Cfa, offset: -16 });
+/// # Ok::<(), unwind::LookupError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Row {
-    /// First instruction the row holds for: bytes from the start of the function, or of the repeated block.
+    /// The offset of the first instruction for which the row is valid, in bytes from the start of the function, or of the repeated block.
     pub offset: u32,
-    /// The canonical frame address: the caller's stack pointer right before the call (plus 160 on s390x).
-    /// [`Rule::Undefined`] when there is no caller; never [`Rule::Same`].
+    /// The rule for the canonical frame address: the caller's stack pointer immediately before the call, plus 160 on s390x.
+    /// [`Rule::Undefined`] if there is no caller; never [`Rule::Same`].
     pub cfa: Rule,
-    /// The return address. [`Rule::Same`]: in the link register.
+    /// The rule for the return address. [`Rule::Same`] means that it is in the link register.
     pub return_address: Rule,
-    /// The caller's frame pointer.
+    /// The rule for the caller's frame pointer.
     pub frame_pointer: Rule,
-    /// The return address carries a pointer authentication code (AArch64).
+    /// Whether the return address contains a pointer authentication code (AArch64).
     pub signed: bool,
-    /// The caller's `r4` to `r10` (32-bit ARM). On other architectures nothing is said of further registers.
+    /// The rules for the caller's `r4` to `r10` (32-bit ARM). Rows for other architectures contain no further registers.
     pub kept: Kept,
 }
 
 impl Row {
-    /// Whether the row says that its function has no caller.
+    /// Checks whether the function has no caller, by this row.
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
         matches!(self.return_address, Rule::Undefined)
     }
 }
 
-/// Where the caller's `r4` to `r10` of ARM are, which a function leaves to its caller as they were: a byte for each. The caller's `r11` is
-/// what a row calls the frame pointer.
+/// The rules for the caller's `r4` to `r10` on 32-bit ARM, which calls preserve: one byte for each. The caller's `r11` is the frame pointer
+/// of a row.
+///
+/// ```
+/// use unwind::{Base, Kept, Rule};
+///
+/// let mut kept = Kept::ALL;
+/// kept.set(4, Rule::Saved { base: Base::Cfa, offset: -8 });
+/// // r4 is 2 words below the canonical frame address; the others are unchanged.
+/// assert_eq!(kept.bytes(), [2, 0, 0, 0, 0, 0, 0]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Kept([u8; Kept::COUNT]);
 
 impl Kept {
-    /// How many registers.
+    /// The number of registers.
     pub const COUNT: usize = 7;
-    /// The number of the first one.
+    /// The DWARF number of the first register.
     const FIRST: u32 = 4;
-    /// Bytes of a word.
+    /// The size of a word in bytes.
     const WORD: i64 = 4;
-    /// A byte: the register has its value still.
+    /// The byte of a register that still has the caller's value.
     const SAME: u8 = 0;
-    /// A byte: where the value is, is not known. Others are how many words the value lies below the canonical frame address.
+    /// The byte of a register whose caller's value is lost. Other bytes are the distance of the value below the CFA, in words.
     const LOST: u8 = u8::MAX;
 
-    /// Each has its value still.
+    /// The rules if each register still has the caller's value.
     pub const ALL: Self = Self([Self::SAME; Self::COUNT]);
 
-    /// As a rule map has them: see its format.
+    /// Creates the rules from the bytes in a rule map: see the section on kept registers in its [format](crate::map).
     #[must_use]
     pub const fn of_bytes(bytes: [u8; Self::COUNT]) -> Self {
         Self(bytes)
     }
 
-    /// As a rule map has them.
+    /// Returns the bytes for a rule map.
     #[must_use]
     pub const fn bytes(&self) -> [u8; Self::COUNT] {
         self.0
     }
 
-    /// The rule for each register, by its DWARF number. [`Rule::Undefined`]: it is lost.
+    /// Returns the DWARF number of each register and its rule. [`Rule::Undefined`] means that the caller's value is lost.
     #[must_use]
     pub fn rules(&self) -> [(u32, Rule); Self::COUNT] {
         let mut number = Self::FIRST;
@@ -117,7 +146,8 @@ impl Kept {
         })
     }
 
-    /// Sets the rule for a register, by its DWARF number, 4 to 10; others are ignored. What no byte says makes it lost.
+    /// Sets the rule for a register, by its DWARF number, 4 to 10. Ignores other numbers. A rule that a byte cannot express makes the value
+    /// lost.
     pub fn set(&mut self, register: u32, rule: Rule) {
         let place = register.wrapping_sub(Self::FIRST) as usize;
         let Some(byte) = self.0.get_mut(place) else {

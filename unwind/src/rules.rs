@@ -1,10 +1,20 @@
-//! A row's rules in few words: how look-ups answer and walks compute. One comparison recognises the few that nearly all rows have.
+//! The rules of a row, packed: the form that look-ups return and walks use. One comparison recognizes the few forms that nearly all rows have.
 
 use core::fmt;
 
 use crate::row::{Base, Row, Rule};
 
-/// The three rules of a row, which lead from a function's registers to its caller's.
+/// The three rules of a row, which lead from a function's registers to its caller's: [`Row`] in a packed form.
+///
+/// ```
+/// use unwind::{Base, Rule, Rules};
+///
+/// let cfa = Rule::Value { base: Base::StackPointer, offset: 16 };
+/// let return_address = Rule::Saved { base: Base::Cfa, offset: -8 };
+/// let rules = Rules::new(cfa, return_address, Rule::Same);
+/// assert_eq!((rules.cfa(), rules.return_address()), (cfa, return_address));
+/// assert!(!rules.is_outermost());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The codes of the three, four bits each, of the canonical frame address first; above them [`SIGNED`].
@@ -16,10 +26,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of an outermost function.
+    /// The rules of a function without a caller.
     pub(crate) const NO_CALLER: Self = Self::new(Rule::Undefined, Rule::Undefined, Rule::Undefined);
 
-    /// The rules for the canonical frame address, the return address and the caller's frame pointer: see [`Row`].
+    /// Creates rules from the rules for the canonical frame address, the return address and the caller's frame pointer: see [`Row`].
     #[must_use]
     pub const fn new(cfa: Rule, return_address: Rule, frame_pointer: Rule) -> Self {
         Self::of(
@@ -29,7 +39,7 @@ impl Rules {
         )
     }
 
-    /// The same rules, with the mark that the return address carries a pointer authentication code, or without: see [`Row::signed`].
+    /// Sets whether the return address contains a pointer authentication code: see [`Row::signed`].
     #[must_use]
     #[inline(always)]
     pub const fn with_signed(mut self, signed: bool) -> Self {
@@ -40,14 +50,14 @@ impl Rules {
         self
     }
 
-    /// As [`Row::signed`].
+    /// Checks whether the return address contains a pointer authentication code: see [`Row::signed`].
     #[must_use]
     #[inline(always)]
     pub const fn is_signed(&self) -> bool {
         self.codes & SIGNED != 0
     }
 
-    /// As [`Self::new`].
+    /// Does what [`Self::new`] does, for packed rules.
     #[inline(always)]
     pub(crate) const fn of(cfa: Packed, return_address: Packed, frame_pointer: Packed) -> Self {
         let (second, third) = (return_address.code as u32, frame_pointer.code as u32);
@@ -101,31 +111,31 @@ impl Rules {
         packed.rule()
     }
 
-    /// As [`Row::cfa`].
+    /// Returns the rule for the canonical frame address: see [`Row::cfa`].
     #[must_use]
     pub const fn cfa(&self) -> Rule {
         self.rule(0)
     }
 
-    /// As [`Row::return_address`].
+    /// Returns the rule for the return address: see [`Row::return_address`].
     #[must_use]
     pub const fn return_address(&self) -> Rule {
         self.rule(1)
     }
 
-    /// As [`Row::frame_pointer`].
+    /// Returns the rule for the caller's frame pointer: see [`Row::frame_pointer`].
     #[must_use]
     pub const fn frame_pointer(&self) -> Rule {
         self.rule(2)
     }
 
-    /// As [`Row::is_outermost`].
+    /// Checks whether the function has no caller, by these rules.
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
         self.codes >> CODE & 0xf == UNDEFINED as u32
     }
 
-    /// How the canonical frame address counts from the stack pointer or the frame pointer, and how far, if it does.
+    /// If the CFA is `SP + n` or `FP + n`: the register and `n`.
     #[inline(always)]
     pub(crate) const fn simple_cfa(&self) -> Option<(Register, i64)> {
         let [offset, ..] = self.offsets;
@@ -337,61 +347,4 @@ impl fmt::Debug for Packed {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-
-    use super::*;
-
-    #[test]
-    fn every_rule_is_told_again() {
-        let bases = [
-            Base::Cfa,
-            Base::StackPointer,
-            Base::FramePointer,
-            Base::Register(0),
-            Base::Register(u32::MAX),
-        ];
-        for base in bases {
-            for offset in [0, 8, -16, i64::MIN, i64::MAX] {
-                for rule in [Rule::Value { base, offset }, Rule::Saved { base, offset }] {
-                    assert_eq!(Packed::new(rule).rule(), rule);
-                    let text = std::format!("{:?}", Packed::new(rule));
-                    assert_eq!(text, std::format!("{rule:?}"));
-                }
-            }
-        }
-        for rule in [Rule::Same, Rule::Undefined] {
-            assert_eq!(Packed::new(rule).rule(), rule);
-        }
-        let saved = |base| Packed::new(Rule::Saved { base, offset: -8 });
-        assert_eq!(saved(Base::Cfa), Packed::saved_at_cfa(-8));
-        let value = |base| Packed::new(Rule::Value { base, offset: 8 });
-        assert_eq!(value(Base::StackPointer), Packed::above(true, 8));
-        assert_eq!(value(Base::FramePointer), Packed::above(false, 8));
-    }
-
-    #[test]
-    fn the_mark_of_a_signed_return_address_changes_no_rule() {
-        let saved = |offset| Rule::Saved {
-            base: Base::Cfa,
-            offset,
-        };
-        let cfa = Rule::Value {
-            base: Base::StackPointer,
-            offset: 96,
-        };
-        for frame_pointer in [Rule::Same, saved(-96)] {
-            let plain = Rules::new(cfa, saved(-88), frame_pointer);
-            let signed = plain.with_signed(true);
-            assert!(signed.is_signed() && !plain.is_signed() && plain != signed);
-            assert_eq!(signed.with_signed(false), plain);
-            assert_eq!(signed.simple_saved(), plain.simple_saved());
-            assert_eq!(signed.cfa(), cfa);
-            assert_eq!(signed.return_address(), saved(-88));
-            assert_eq!(signed.frame_pointer(), frame_pointer);
-            let narrow = [plain, signed].map(|rules| rules.narrow().expect("small offsets"));
-            assert!(narrow.iter().all(|word| word & Rules::FREE == 0));
-            assert_eq!(narrow.map(Rules::of_narrow), [plain, signed]);
-        }
-    }
-}
+mod tests;

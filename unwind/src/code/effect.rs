@@ -1,69 +1,69 @@
-//! What an instruction does to a frame: to the stack pointer, the frame pointer, the link register, and where it saves them.
+//! The effect of an instruction on a frame: on the stack pointer, the frame pointer, the link register, and where it saves them.
 
-/// A place in memory or an address: so many bytes from the value of a register.
+/// An address, or a word of memory at this address: an offset from the value of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// From the frame pointer, otherwise from the stack pointer.
+    /// Whether the register is the frame pointer; otherwise it is the stack pointer.
     pub by_frame_pointer: bool,
-    /// Bytes.
+    /// The offset in bytes.
     pub offset: i64,
 }
 
-/// What becomes of a register.
+/// The change of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It keeps its value.
+    /// The register keeps its value.
     Kept,
-    /// It has a value that is not followed.
+    /// The register gets an unknown value.
     Lost,
-    /// It gets this address.
+    /// The register gets this address.
     Address(Place),
-    /// It gets the word there.
+    /// The register gets the word at this address.
     Loaded(Place),
 }
 
-/// Where control goes after an instruction.
+/// The control flow after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To the next instruction.
+    /// The next instruction follows.
     Next,
-    /// To the next instruction after a call that may return.
+    /// The next instruction follows after a call, which may return.
     Call,
-    /// To the next instruction or to this address.
+    /// The next instruction or the instruction at this address follows.
     Branch(u64),
-    /// To this address.
+    /// The instruction at this address follows.
     Jump(u64),
-    /// To an address that a register or a word of memory has.
+    /// An instruction follows whose address is in a register or a word of memory.
     Anywhere,
-    /// Out of the function.
+    /// Control flow leaves the function.
     End,
 }
 
-/// The effect of one instruction. Where it accesses memory, the stack pointer already has moved by `before`, and not yet by `after`.
+/// The effect of one instruction. When it accesses memory, the stack pointer has moved by `before`, but not yet by `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// The instruction's length in bytes.
+    /// The length of the instruction in bytes.
     pub length: usize,
-    /// Bytes that the stack pointer moves by before memory is accessed: a push, or an addition.
+    /// The bytes that are added to the stack pointer before memory is accessed, by a push or an addition.
     pub before: i64,
-    /// Bytes that it moves by after that: a pop.
+    /// The bytes that are added to the stack pointer after memory is accessed, by a pop.
     pub after: i64,
-    /// What else becomes of the stack pointer.
+    /// Any other change of the stack pointer.
     pub stack_pointer: Change,
-    /// What becomes of the frame pointer.
+    /// The change of the frame pointer.
     pub frame_pointer: Change,
-    /// What becomes of the link register.
+    /// The change of the link register.
     pub link: Change,
-    /// Where the frame pointer is stored.
+    /// The place in which the frame pointer is saved.
     pub saves_frame_pointer: Option<Place>,
-    /// Where the link register is stored.
+    /// The place in which the link register is saved.
     pub saves_link: Option<Place>,
-    /// Where control goes.
+    /// The control flow after the instruction.
     pub flow: Flow,
 }
 
 impl Place {
-    /// So many bytes from the stack pointer.
+    /// Creates the place `offset` bytes above the stack pointer.
     #[must_use]
     pub const fn in_stack(offset: i64) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// So many bytes from the frame pointer.
+    /// Creates the place `offset` bytes above the frame pointer.
     #[must_use]
     pub const fn in_frame(offset: i64) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Place {
 }
 
 impl Effect {
-    /// None, of an instruction with so many bytes.
+    /// Creates the effect of an instruction of `length` bytes that changes nothing.
     #[must_use]
     pub const fn none(length: usize) -> Self {
         Self {

@@ -1,8 +1,7 @@
-//! Ranges of code, and what a walk reads from their bytes: whether a call is before a return address, where it leads, and where
-//! a function jumps to.
+//! Ranges of code, and how a walk decodes their bytes: whether a call precedes a return address, its target, and where a function jumps to.
 //!
-//! No disassembler is needed: a few bytes answer each of these questions. Without instruction lengths, x86-64 bytes can be
-//! misread as calls or jumps; then a walk may accept a wrong return address, but never rejects a right one.
+//! Each of these needs a few bytes only, and no disassembler. Without instruction lengths, x86-64 bytes can be misread as calls or jumps.
+//! Then a walk may accept a wrong return address, but never rejects a right return address.
 
 mod effect;
 
@@ -12,7 +11,28 @@ pub use effect::{Change, Effect, Flow, Place};
 
 /// A range of code, with its bytes if they are available.
 ///
-/// A kernel has its bytes, between two linker symbols. For a dump perhaps only the ranges are known.
+/// The bytes of a kernel's code are between two linker symbols. For a dump, perhaps only the range is known. See
+/// [`Unwinder::code`](crate::Unwinder::code).
+///
+/// ```
+/// use unwind::{Code, Range};
+///
+/// // `call 0x1010` at 0x1000.
+/// let code = Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000);
+/// assert_eq!(code.range(), Range::new(0x1000, 0x1005));
+/// ```
+///
+/// In a kernel:
+///
+/// ```
+/// use unwind::Code;
+///
+/// /// Returns the code between the linker symbols `__text_start` and `__text_end`.
+/// fn kernel_code(start: *const u8, end: *const u8) -> Code<'static> {
+///     let size = end.addr() - start.addr();
+///     Code::new(unsafe { core::slice::from_raw_parts(start, size) }, start.addr() as u64)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Code<'a> {
     range: Range,
@@ -20,7 +40,7 @@ pub struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// The code in `bytes`, which lie at `address`.
+    /// Creates the range of the code in `bytes`, whose first byte is at `address`.
     #[must_use]
     pub const fn new(bytes: &'a [u8], address: u64) -> Self {
         Self {
@@ -29,33 +49,44 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Code of which only the range is known. A walk through it is never [`End::Complete`](crate::End), because return
-    /// addresses cannot be checked for a call before them.
+    /// Creates a range of code whose bytes are not known. A walk through this code never ends with [`End::Complete`](crate::End), because
+    /// calls before return addresses cannot be checked.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// let code = [Code::without_bytes(Range::new(0x1000, 0x1030))];
+    /// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 2);
+    /// assert_eq!(frames.end(), Some(End::Outermost));
+    /// ```
     #[must_use]
     pub const fn without_bytes(range: Range) -> Self {
         Self { range, bytes: &[] }
     }
 
-    /// Where it lies.
+    /// Returns the range of addresses.
     #[must_use]
     pub const fn range(&self) -> Range {
         self.range
     }
 
-    /// Whether the byte at `address` is code.
+    /// Checks whether the byte at `address` is code.
     #[inline]
     pub(crate) const fn holds(&self, address: u64) -> bool {
         self.range.holds(address, 1)
     }
 
-    /// The bytes before `address`; `None` where they are not known.
+    /// Returns the bytes before `address`; `None` if they are not known.
     #[inline]
     pub(crate) fn before(&self, address: u64) -> Option<&'a [u8]> {
         let length = usize::try_from(address.checked_sub(self.range.start)?).ok()?;
         self.bytes.get(..length).filter(|bytes| !bytes.is_empty())
     }
 
-    /// The bytes before `address`, or none where they are not known.
+    /// Returns the bytes before `address`; an empty slice if they are not known.
     #[inline(always)]
     pub(crate) fn known_before(&self, address: u64) -> &'a [u8] {
         let length = usize::try_from(address.wrapping_sub(self.range.start));
@@ -63,7 +94,7 @@ impl<'a> Code<'a> {
         bytes.unwrap_or(&[])
     }
 
-    /// The bytes from `address` on, at most `most`; `None` where they are not known.
+    /// Returns the bytes from `address` on, at most `most`; `None` if they are not known.
     pub(crate) fn from(&self, address: u64, most: u64) -> Option<&'a [u8]> {
         let at = usize::try_from(address.checked_sub(self.range.start)?).ok()?;
         let bytes = self.bytes.get(at..)?;
@@ -75,43 +106,43 @@ impl<'a> Code<'a> {
 /// A transfer of control in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// A jump to where this pointer to code leads, conditional or not.
+    /// A jump, conditional or not, to the target of this pointer to code.
     To(u64),
     /// A jump through a register or a word of memory.
     Anywhere,
-    /// A call of where this one leads, which returns.
+    /// A call, which returns, of the target of this pointer to code.
     Call(u64),
 }
 
-/// What a walk reads out of an architecture's code. Every function is total: bytes may be anything.
+/// The decoder of an architecture's instructions, as far as a walk needs them. Every function accepts any bytes.
 pub trait Instructions {
-    /// The address that a pointer to code leads to: on ARM its lowest bit is not of the address, but tells Thumb.
+    /// Returns the address in a pointer to code: on ARM, the lowest bit selects Thumb and is not part of the address.
     #[inline(always)]
     fn place(pointer: u64) -> u64 {
         pointer
     }
 
-    /// Every instruction starts at a multiple of this many bytes.
+    /// The alignment of instructions in bytes.
     const ALIGNMENT: usize;
 
-    /// A pointer to the code that is called, if a direct call may end with the last of `bytes`, right before where `end` leads, a
-    /// pointer to code. Where instructions differ in length the same bytes may be read as an indirect call, too, and either may be what was run.
+    /// Returns a pointer to the code that is called, if a direct call may end with the last of `bytes`. `end` is a pointer to the code after
+    /// them. If instructions differ in length, the same bytes may also be an indirect call, and either may have run.
     fn direct_call(bytes: &[u8], end: u64) -> Option<u64>;
 
-    /// Whether a call through a register or a word of memory may end there.
+    /// Checks whether a call through a register or a word of memory may end with the last of `bytes`.
     fn is_indirect_call(bytes: &[u8], end: u64) -> bool;
 
-    /// The jump that `bytes` may begin with, which lie where `at` leads, a pointer to code, and how many bytes further to look for the
-    /// next: its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
+    /// Returns the jump with which `bytes` may begin, and the number of bytes after which to search for the next jump. `at` is a pointer to
+    /// the first byte. The number is the jump's length or, if other bytes may look like this jump by chance, at most [`Self::ALIGNMENT`].
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
 
-    /// What the instruction does to a frame that `bytes` begin with and that lies at the address `at`; `None` if that is not known.
+    /// Returns the effect on a frame of the instruction with which `bytes` begin, at the address `at`; `None` if the effect is not known.
     fn effect(_bytes: &[u8], _at: u64) -> Option<Effect> {
         None
     }
 
-    /// Whether control certainly does not pass the end of `bytes`. A call there counts as an end, because a call that is a
-    /// function's last instruction does not return.
+    /// Checks whether control flow certainly does not pass the end of `bytes`. A call there counts as an end, because a call that is the
+    /// last instruction of a function does not return.
     fn ends(bytes: &[u8]) -> bool;
 }
 

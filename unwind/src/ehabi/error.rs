@@ -1,43 +1,43 @@
-//! What can be wrong with an entry.
+//! The reasons why an entry cannot be used.
 
 use core::fmt;
 
 use crate::lookup::LookupError;
 use crate::text::texts;
 
-/// Why an entry of the exception tables cannot be used.
+/// The reason why an entry of the exception tables cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Error {
-    /// The index entry's first word has bit 31 set, which is 0 in every index.
+    /// Bit 31 of the index entry's first word is set. It must be 0.
     StartHasBit31,
-    /// The entry's function does not lie above that of the entry before.
+    /// The function is not above the function of the previous entry.
     NotSorted,
-    /// The index leads to this address, where `.ARM.extab` has no whole entry.
+    /// The index refers to this address, but `.ARM.extab` does not contain a whole entry there.
     OutsideTable(u64),
-    /// An entry in the compact form has bits other than 1000 at its top, or names this personality routine, and there are only
-    /// 0, 1 and 2. In the index itself it can only be 0.
+    /// The highest byte of an entry in the compact form is reserved: its four highest bits are not 1000, or its personality routine is not 0, 1
+    /// or 2 (in the index: not 0). The number is the byte without its highest bit.
     Reserved(u8),
-    /// The entry is in the form of this personality routine, an address that is not among those declared
-    /// ([`Tables::personalities`](super::Tables::personalities)).
+    /// The entry has the form of the personality routine at this address, which is not declared: see
+    /// [`Tables::personalities`](super::Tables::personalities).
     UnknownPersonality(u64),
-    /// The opcodes end inside this one.
+    /// The opcodes end inside an opcode with this first byte.
     Truncated(u8),
-    /// These two bytes are an opcode that the ABI reserves, or leaves without a meaning. The second one is 0 where one byte tells.
+    /// These two bytes are an opcode that the ABI reserves or does not define. The second byte is 0 if the first one is enough.
     Spare(u8, u8),
     /// A number does not fit into 32 bits.
     TooLarge,
-    /// The entry says that its function cannot be unwound.
+    /// The entry is "cannot unwind".
     CannotUnwind,
     /// The opcodes refuse to unwind.
     Refused,
-    /// Opcodes count on from a stack pointer that was itself restored from the stack. No compiler writes such, and no row says it.
+    /// Opcodes follow that need the stack pointer after it was restored from the stack. No compiler writes this, and no row can express it.
     AfterStackPointer,
 }
 
 impl Error {
-    /// The same, as the result of a look-up.
+    /// Returns the error of a look-up.
     pub(crate) const fn of_look_up(self) -> LookupError {
         match self {
             Self::CannotUnwind | Self::Refused => LookupError::NoRows { signal: false },

@@ -1,19 +1,20 @@
-//! ARM's exception tables, `.ARM.exidx` and `.ARM.extab`, read in place: a source of rows for [`arm`](crate::arm). Source: "Exception
-//! Handling ABI for the Arm Architecture" (EHABI32), sections 5 to 7 and 10.
+//! ARM's exception tables, `.ARM.exidx` and `.ARM.extab`, read in place: a source of rows for [`arm`](crate::arm).
 //!
-//! [`Tables`] finds the [`Entry`] of an address, whose [`Opcodes`] say how a function's caller is restored. A walk does not
-//! execute them: it takes the row that they amount to, as of every other format.
+//! [`Tables`] finds the [`Entry`] of an address. Its [`Opcodes`] describe how to restore the registers of the caller. A walk does not
+//! execute the opcodes, but uses the row that is equivalent to them, as for every other format.
 //!
-//! What these tables cannot say, and what a walk makes of it:
+//! Source: "Exception Handling ABI for the Arm Architecture" (EHABI32), sections 5 to 7 and 10.
 //!
-//! - Entries hold where a function calls another, and nowhere else. A step from an interrupted function is taken, and is in doubt:
-//!   [`End::OnlyAtCalls`](crate::End).
-//! - A function has no size. Its entry goes on to the next one, and linkers merge neighbours with the same opcodes: what is
-//!   called a function here may be several. lld does not with `--no-merge-exidx-entries`.
-//! - There is no word for trap code. An entry that restores all sixteen registers, `r0` to `r15`, is taken for one: its caller is what was
-//!   interrupted. Functions cannot have such entries, because their callers do not expect `r0` to `r3` and `r12` back.
-//! - "Cannot unwind" is said of outermost functions, and by linkers of all code that has no entry. Which of them have no caller must
-//!   be told: [`Tables::outermost`].
+//! # Limits of these tables
+//!
+//! - **Interrupted functions.** An entry is valid only where its function calls another. A walk takes the step from an interrupted function,
+//!   but in doubt: [`End::OnlyAtCalls`](crate::End).
+//! - **Several functions.** A function has no size, so its entry extends to the next entry. Linkers merge neighbours with the same opcodes,
+//!   so one entry may cover several functions. Lld does not merge entries with `--no-merge-exidx-entries`.
+//! - **Trap code.** Entries cannot mark trap code. An entry that restores all sixteen registers, `r0` to `r15`, is used as an entry of trap
+//!   code, whose caller is the interrupted frame. Other functions do not restore `r0` to `r3` and `r12`, because no caller expects that.
+//! - **Functions without a caller.** They have the entry "cannot unwind", but linkers also write it for all code without an entry. So code
+//!   without a caller must be declared: [`Tables::outermost`].
 
 mod entry;
 mod error;

@@ -3,49 +3,52 @@
 use super::Error;
 use crate::bytes::{ByteOrder, Bytes};
 
-/// One instruction of how to restore a caller's registers. The virtual stack pointer, `vsp`, begins as the function's stack pointer
-/// and ends as its caller's. All that is popped lies from `vsp` upwards, the lowest register first.
+/// An unwinding instruction, which restores registers of a caller.
+///
+/// The virtual stack pointer, `vsp`, begins as the function's stack pointer and ends as its caller's. Popped values are at `vsp` and above,
+/// the lowest register first. The text of `Display` is the text of `readelf -u`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Opcode {
-    /// Adds so many bytes to `vsp`: 4 at least.
+    /// Adds this number of bytes, at least 4, to `vsp`.
     Add(u64),
-    /// Subtracts so many bytes from `vsp`.
+    /// Subtracts this number of bytes from `vsp`.
     Subtract(u32),
-    /// The function cannot be unwound.
+    /// Refuses to unwind the function.
     Refuse,
-    /// Pops the core registers of this mask, bit 0 for `r0`: words of 4 bytes. If `r13` is one, it is `vsp` after all are popped.
+    /// Pops the core registers in this mask, 4 bytes each. Bit 0 is `r0`. If the mask contains `r13`, the popped value becomes `vsp` afterwards.
     Pop(u16),
-    /// `vsp` becomes the value of this register, which is neither `r13` nor `r15`.
+    /// Sets `vsp` to the value of the register with this number, which is not 13 or 15.
     Set(u8),
-    /// The end. The return address is in `r15` if that was popped, and otherwise in `r14`.
+    /// Ends the opcodes. The return address is in `r15` if `r15` was popped, otherwise in `r14`.
     Finish,
-    /// Pops so many registers of floating point, from this one of D0 to D31 on: 8 bytes each.
+    /// Pops `count` floating-point registers of 8 bytes each, starting with D`first` (D0 to D31).
     PopDoubles {
-        /// The lowest register's number.
+        /// The number of the lowest register.
         first: u8,
-        /// How many: 1 at least.
+        /// The number of registers, at least 1.
         count: u8,
-        /// They were saved by `FSTMFDX`, which leaves 4 bytes more above them.
+        /// Whether `FSTMFDX` saved them, which leaves 4 further bytes above them.
         fstmfdx: bool,
     },
-    /// Pops so many data registers of Intel's Wireless MMX, from this one of wR0 to wR15 on: 8 bytes each.
+    /// Pops `count` Wireless MMX data registers of 8 bytes each, starting with wR`first` (wR0 to wR15).
     PopWireless {
-        /// The lowest register's number.
+        /// The number of the lowest register.
         first: u8,
-        /// How many: 1 at least.
+        /// The number of registers, at least 1.
         count: u8,
     },
-    /// Pops the control registers wCGR0 to wCGR3 of Wireless MMX in this mask: 4 bytes each.
+    /// Pops the Wireless MMX control registers in this mask, wCGR0 to wCGR3, 4 bytes each.
     PopWirelessControl(u8),
-    /// Pops the return address's authentication code: 4 bytes.
+    /// Pops the authentication code of the return address, 4 bytes.
     PopAuthenticationCode,
-    /// The authentication code was made with this `vsp`.
+    /// Marks this `vsp` as the modifier of the authentication code.
     ModifierIsVsp,
 }
 
-/// The opcodes of an entry, up to the end of its last word: those behind [`Opcode::Finish`] mean nothing. Ends after an error.
+/// Iterator over the opcodes of an entry, up to the end of its last word. Opcodes after [`Opcode::Finish`] have no meaning. The iterator
+/// ends after an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Opcodes<'a> {
     /// Whole words, in each of which the most significant byte comes first.
@@ -55,7 +58,7 @@ pub struct Opcodes<'a> {
 }
 
 impl<'a> Opcodes<'a> {
-    /// Those in `words`, without so many bytes at their beginning.
+    /// Creates an iterator over the opcodes in `words`, without the first `skip` bytes.
     pub(super) const fn new(words: &'a [u8], skip: usize) -> Self {
         Self {
             words: Bytes::new(words, ByteOrder::Little),
@@ -63,7 +66,7 @@ impl<'a> Opcodes<'a> {
         }
     }
 
-    /// The bytes of the next opcode, and of all that follow.
+    /// Returns the bytes of the next opcode and of all opcodes after it.
     pub fn bytes(&self) -> impl Iterator<Item = u8> + use<'a> {
         let mut rest = *self;
         core::iter::from_fn(move || rest.byte())

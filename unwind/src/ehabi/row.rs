@@ -1,5 +1,5 @@
-//! The row that an entry's opcodes amount to. They are executed on places instead of values: each register is where the opcodes
-//! find it, counted from a register of the function's own. So the walk needs nothing else for them than for other rows.
+//! The row that is equivalent to an entry's opcodes. The opcodes are executed on locations instead of values: for each register, its location
+//! relative to a register of the function. So a walk uses these rows like other rows.
 
 use super::{Entry, Error, Opcode, Opcodes, Unwinding};
 use crate::arm::{LR, PC, R11, SP};
@@ -23,16 +23,28 @@ struct State {
 }
 
 impl Entry<'_> {
-    /// The row for the function's calls: its rules, and those of further registers.
+    /// Returns the row for the function's calls: its rules, and the rules for further registers.
     ///
     /// # Errors
-    /// The entry cannot be used, or says that there is no such row.
+    /// Returns an error if the entry cannot be used, is "cannot unwind", or has opcodes that a row cannot express.
+    ///
+    /// ```
+    /// use unwind::{Base, Range, Rule, ehabi::Tables};
+    ///
+    /// // pop {r4, lr}
+    /// let index = [0, 0, 0xff, 0x7f, 0xb0, 0xb0, 0xa8, 0x80];
+    /// let tables = Tables::new(&index, 0x2_0000, &[], 0, Range::new(0x1_0000, 0x1_1000));
+    /// let (rules, restored) = tables.entry_at(0x1_0010).expect("an entry").rules()?;
+    /// assert_eq!(rules.cfa(), Rule::Value { base: Base::StackPointer, offset: 8 });
+    /// assert_eq!(restored.rule(4), Rule::Saved { base: Base::Cfa, offset: -8 });
+    /// # Ok::<(), unwind::ehabi::Error>(())
+    /// ```
     pub fn rules(&self) -> Result<(Rules, Restored), Error> {
         Ok(self.executed()?.rules())
     }
 
-    /// The rules, and whether the entry is one of trap code: it restores all sixteen registers, and so not what a function leaves to its
-    /// caller, but what was interrupted.
+    /// Returns the rules, and whether the entry describes trap code: it restores all sixteen registers, also the registers that calls do not
+    /// preserve.
     pub(crate) fn rules_and_kind(&self) -> Result<(Rules, bool), Error> {
         let state = self.executed()?;
         let is_saved = |rule: &Rule| matches!(rule, Rule::Saved { .. });

@@ -1,4 +1,4 @@
-//! The index, and the search in it. Source: EHABI32, section 6 "Index table entries".
+//! The index of exception tables, and the search in it. Source: EHABI32, section 6 "Index table entries".
 
 use super::entry::prel31;
 use super::{Entry, Error};
@@ -6,7 +6,18 @@ use crate::bytes::{ByteOrder, Bytes};
 use crate::lookup::LookupError;
 use crate::memory::Range;
 
-/// Exception tables of little-endian ARM, and where they and their code lie.
+/// The exception tables of a little-endian ARM image, with the addresses of the tables and of the code.
+///
+/// ```
+/// use unwind::{Range, ehabi::Tables};
+///
+/// // Two index entries at 0x2_0000, for functions at 0x1_0000 and 0x1_0100. The second word of the first: pop {r4, lr}.
+/// let index = [0, 0, 0xff, 0x7f, 0xb0, 0xb0, 0xa8, 0x80, 0xf8, 0, 0xff, 0x7f, 1, 0, 0, 0];
+/// let tables = Tables::new(&index, 0x2_0000, &[], 0, Range::new(0x1_0000, 0x1_1000));
+/// assert_eq!(tables.verify(), Ok(()));
+/// let entry = tables.entry_at(0x1_0010).expect("an entry");
+/// assert_eq!(entry.range, Range::new(0x1_0000, 0x1_0100));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
     index: Bytes<'a>,
@@ -19,14 +30,14 @@ pub struct Tables<'a> {
     pub(crate) is_damaged: bool,
 }
 
-/// Bytes of an index entry.
+/// The size of an index entry in bytes.
 const SIZE: usize = 8;
 
 impl<'a> Tables<'a> {
-    /// The tables in `index`, the bytes of `.ARM.exidx` (`__exidx_start` to `__exidx_end`), and in `table`, those of `.ARM.extab`,
-    /// each at its address. All code that they describe is in `code`: nothing else says where the last function ends.
+    /// Creates the tables from `index`, the bytes of `.ARM.exidx` (`__exidx_start` to `__exidx_end`), and `table`, the bytes of `.ARM.extab`,
+    /// with the addresses of their first bytes. `code` must contain all code that they describe: its end is the end of the last function.
     ///
-    /// Addresses have 32 bits. Bytes of an index that are no whole entry are not read.
+    /// Addresses have 32 bits. An incomplete entry at the end of the index is ignored.
     #[must_use]
     pub const fn new(
         index: &'a [u8],
@@ -47,24 +58,39 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The same, and entries in the form of these personality routines, by their addresses without the bit for Thumb, are read as GNU's are: the routine's
-    /// address is followed by the number of further words in one byte, and the opcodes. This is so of `__gxx_personality_v0`,
-    /// `__gcc_personality_v0` and Rust's `rust_eh_personality`. Of others the form is not known: [`Error::UnknownPersonality`].
+    /// Sets the personality routines whose entries have the form of GNU's routines, by their addresses without the bit for Thumb.
+    ///
+    /// In this form, one byte with the number of further words and the opcodes follow the address of the routine. `__gxx_personality_v0`,
+    /// `__gcc_personality_v0` and Rust's `rust_eh_personality` use it. Entries of other routines cannot be decoded:
+    /// [`Error::UnknownPersonality`].
     #[must_use]
     pub const fn personalities(mut self, routines: &'a [u64]) -> Self {
         self.personalities = routines;
         self
     }
 
-    /// The same, and code in these ranges has no caller, where its entry says that it cannot be unwound. The entry alone does not say so:
-    /// linkers write it for all code that has none, such as assembly that calls on another stack. Without this no walk is complete.
+    /// Sets the code that has no caller, if its entry is "cannot unwind". Without this, no walk is complete.
+    ///
+    /// The entry alone is not enough, because linkers write it for all code without an entry: assembly that switches stacks, for example.
+    ///
+    /// ```
+    /// use unwind::{Found, LookupError, Range, RowSource, ehabi::Tables};
+    ///
+    /// // The only entry, for the function at 0x1_0000: cannot unwind.
+    /// let (index, start) = ([0, 0, 0xff, 0x7f, 1, 0, 0, 0], [Range::new(0x1_0000, 0x1_0020)]);
+    /// let tables = Tables::new(&index, 0x2_0000, &[], 0, Range::new(0x1_0000, 0x1_1000));
+    /// let mut found = Found::EMPTY;
+    /// assert_eq!(tables.look_up(0x1_0010, &mut found), Err(LookupError::NoRows { signal: false }));
+    /// assert_eq!(tables.outermost(&start).look_up(0x1_0010, &mut found), Ok(()));
+    /// assert!(found.rules.is_outermost());
+    /// ```
     #[must_use]
     pub const fn outermost(mut self, code: &'a [Range]) -> Self {
         self.outermost = code;
         self
     }
 
-    /// The entries, in the order of the index.
+    /// Returns the entries, in the order of the index.
     #[must_use]
     pub const fn entries(&self) -> Entries<'a> {
         Entries {
@@ -73,13 +99,13 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The entry of the function at the address `pc`.
+    /// Returns the entry of the function at the address `pc`.
     #[must_use]
     pub fn entry_at(&self, pc: u64) -> Option<Entry<'a>> {
         if !self.code.contains(pc) {
             return None;
         }
-        // The entries below `low` begin at or before pc, those from `high` on behind it. Each round halves what is between them.
+        // Entries below `low` begin at or before pc, and entries from `high` on after it. Each round halves the entries between them.
         let (mut low, mut high) = (0, self.count());
         while low < high {
             let middle = low.midpoint(high);
@@ -92,11 +118,11 @@ impl<'a> Tables<'a> {
         entry.range.contains(pc).then_some(entry)
     }
 
-    /// Checks every entry: that functions are in order, and that all opcodes can be followed.
+    /// Verifies every entry: that functions are sorted, and that all opcodes can be decoded.
     ///
     /// # Errors
-    /// The first entry that is damaged, by its number in the index, and why. An unknown personality routine, a refusal to unwind and
-    /// what no row says are no damage.
+    /// Returns an error if an entry is damaged: the number of the first damaged entry, from 0, and the reason. An unknown personality routine, an
+    /// entry that refuses to unwind, and opcodes without an equivalent row are not damage.
     pub fn verify(&self) -> Result<(), (u32, Error)> {
         let (mut before, mut next) = (None, 0_u32);
         for entry in self.entries() {
@@ -117,19 +143,20 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// The same with the result of [`Self::verify`]: a walk by damaged tables is never complete.
+    /// Sets the result of [`Self::verify`]. If it is an error, no walk that uses these tables ends with
+    /// [`Complete`](crate::End::Complete).
     #[must_use]
     pub fn verified(mut self, outcome: Result<(), (u32, Error)>) -> Self {
         self.is_damaged = outcome.is_err();
         self
     }
 
-    /// Whether the function at `pc`, whose entry says that it cannot be unwound, has no caller.
+    /// Checks whether the function at `pc`, whose entry is "cannot unwind", has no caller.
     pub(crate) fn is_outermost(&self, pc: u64) -> bool {
         self.outermost.iter().any(|code| code.contains(pc))
     }
 
-    /// Whether there is no entry at all.
+    /// Checks whether there are no entries.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -138,7 +165,7 @@ impl<'a> Tables<'a> {
         self.index.data.len() / SIZE
     }
 
-    /// The function's address of an entry.
+    /// Returns the address of an entry's function.
     fn start(&self, number: usize) -> Option<u32> {
         let offset = number.checked_mul(SIZE)?;
         let word = self.index.u32(offset)?;
@@ -165,12 +192,12 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The word at this address of `.ARM.extab`.
+    /// Returns the word at this address of `.ARM.extab`.
     pub(super) fn table_word(&self, address: u32) -> Option<u32> {
         self.table.u32(self.table_offset(address))
     }
 
-    /// So many bytes from this address of `.ARM.extab` on.
+    /// Returns `size` bytes from this address of `.ARM.extab` on.
     pub(super) fn table_bytes(&self, address: u32, size: u32) -> Option<&'a [u8]> {
         let start = self.table_offset(address);
         self.table
@@ -183,7 +210,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The entries of an index: [`Tables::entries`] makes it.
+/// Iterator over the entries of an index. [`Tables::entries`] returns it.
 #[derive(Clone, Debug)]
 pub struct Entries<'a> {
     tables: Tables<'a>,

@@ -1,4 +1,4 @@
-//! Opcodes as text, in the words of `readelf -u`.
+//! Opcodes as text, as `readelf -u` prints them.
 
 use core::fmt::{self, Write};
 

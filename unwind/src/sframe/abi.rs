@@ -5,7 +5,7 @@ use crate::registers::Machine;
 use crate::row::Base;
 use crate::{aarch64, s390x, x86_64};
 
-/// `sfh_abi_arch`, byte 4 of the header: architecture and byte order.
+/// An ABI: architecture and byte order. In the SFrame header: byte 4, `sfh_abi_arch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]
@@ -21,7 +21,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The ABI of a header byte; `None` for a number that no version of the specification names.
+    /// Returns the ABI with this number in a header; `None` if no version of the specification contains the number.
     #[must_use]
     pub const fn from_header(byte: u8) -> Option<Self> {
         match byte {
@@ -33,7 +33,7 @@ impl Abi {
         }
     }
 
-    /// The byte order of memory under this ABI.
+    /// Returns the byte order of memory.
     #[must_use]
     pub const fn byte_order(self) -> ByteOrder {
         match self {
@@ -42,7 +42,7 @@ impl Abi {
         }
     }
 
-    /// The architecture.
+    /// Returns the architecture.
     pub(crate) const fn machine(self) -> Machine {
         match self {
             Self::AArch64Big | Self::AArch64Little => Machine::AArch64,
@@ -51,7 +51,7 @@ impl Abi {
         }
     }
 
-    /// The DWARF number of the stack pointer.
+    /// Returns the DWARF number of the stack pointer.
     #[must_use]
     pub const fn stack_pointer(self) -> u32 {
         match self {
@@ -61,7 +61,7 @@ impl Abi {
         }
     }
 
-    /// The DWARF number of the frame pointer.
+    /// Returns the DWARF number of the frame pointer.
     #[must_use]
     pub const fn frame_pointer(self) -> u32 {
         match self {
@@ -71,7 +71,7 @@ impl Abi {
         }
     }
 
-    /// What a DWARF register number stands for in a rule.
+    /// Returns the base of a rule that contains this DWARF number.
     pub(crate) const fn base(self, register: u32) -> Base {
         if register == self.stack_pointer() {
             Base::StackPointer

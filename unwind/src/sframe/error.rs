@@ -1,53 +1,51 @@
-//! Why bytes are not an SFrame section that can be used.
+//! The reasons why bytes are not a usable SFrame section.
 
 use core::fmt;
 
 use crate::text::{Filled, texts};
 
-/// Why [`Section::parse`](super::Section::parse) refuses bytes.
-///
-/// Offsets are bytes from the start of what was parsed.
+/// The reason why [`Section::parse`](super::Section::parse) rejects bytes. Offsets are bytes from the start of the section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ParseError {
     /// There are no bytes: the image was linked without tables.
     Empty,
-    /// Fewer bytes than a header.
+    /// There are fewer bytes than a header has.
     Short {
-        /// Bytes there are.
+        /// The number of bytes.
         length: usize,
     },
     /// The first two bytes are not the magic number in either byte order.
     BadMagic {
-        /// What stands there, read as little-endian.
+        /// The two bytes, as a little-endian number.
         found: u16,
     },
-    /// A version that is none of 1, 2 and 3.
+    /// The version is not 1, 2 or 3.
     UnknownVersion(u8),
-    /// The layout of the first posted patch for version 1, which no released tool ever wrote: 27-byte header,
-    /// row types counted from 1, frame pointer before return address.
+    /// The section has the layout of the first posted patch for version 1, which no released tool wrote: 27-byte header, row types counted
+    /// from 1, frame pointer before return address.
     DraftVersion1,
-    /// Flags that this version does not have; a reader cannot know what they change.
+    /// The header contains flags that this version does not define, so that their effect is unknown.
     UnknownFlags(u8),
-    /// An ABI number that the specification does not name.
+    /// The specification does not contain this ABI number.
     UnknownAbi(u8),
     /// The auxiliary header ends outside the bytes.
     AuxiliaryHeader {
-        /// Its length in bytes, as the header has it.
+        /// Its length in bytes, from the header.
         length: u8,
     },
     /// The functions end outside the bytes.
     Functions {
-        /// Where they would end.
+        /// The offset of their end.
         end: u64,
     },
     /// The rows end outside the bytes.
     Rows {
-        /// Where they would end.
+        /// The offset of their end.
         end: u64,
     },
-    /// The bytes are a rule map instead, whose header is damaged or of another version: see [`ImageTables`](crate::ImageTables).
+    /// The bytes are a rule map with a damaged header or an unknown version: see [`ImageTables`](crate::ImageTables).
     Map,
     /// This crate is built without its feature `sframe`; or without `map`, and the bytes are a rule map.
     LeftOut,

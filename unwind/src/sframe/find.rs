@@ -1,4 +1,4 @@
-//! Look-up in a section: by address, or of all functions in order.
+//! Look-up in a section: with an address, or all functions in order.
 
 use core::iter::FusedIterator;
 
@@ -21,7 +21,7 @@ const LEAST_COST: u32 = 64;
 const MAX_EMPTY: u32 = 15;
 
 impl<'a> Section<'a> {
-    /// All functions, in the order of the table. Entries whose rows lie outside of the section are skipped.
+    /// Returns all functions, in the order of the table. Entries whose rows are outside of the section are skipped.
     #[must_use]
     pub const fn functions(&self) -> Functions<'a> {
         Functions {
@@ -30,23 +30,23 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The function that contains the address `pc`; of several with the same start, the last one.
+    /// Returns the function that contains the address `pc`. If several have the same start, returns the last of them.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
         self.find(pc).ok()
     }
 
-    /// The row for the address `pc`, and its function. Walks look rows up in another way, for speed; `sframe-link` compares
-    /// what the two say of each row that it writes.
+    /// Returns the row for the address `pc` and its function. Walks use a faster look-up; `sframe-link` compares the results of both for each
+    /// row that it writes.
     ///
     /// # Errors
-    /// See [`LookupError`].
+    /// Returns an error if no usable row exists for `pc`: see [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
         let function = self.find(pc)?;
         Ok((function, function.lookup(pc)?))
     }
 
-    /// As [`Self::look_up`], of any form.
+    /// Does what [`Self::look_up`] does, for sections of any form.
     #[inline(never)]
     pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let index = self.index_of(pc)?;
@@ -54,12 +54,12 @@ impl<'a> Section<'a> {
         function.look_up(pc, found)
     }
 
-    /// Whether a function contains `pc`; the error is why that is not known.
+    /// Checks whether a function contains `pc`. Returns an error if none does, or if that is not known.
     pub(crate) fn covers(&self, pc: u64) -> Result<(), LookupError> {
         self.index_of(pc).map(|_| ())
     }
 
-    /// How many functions a look-up may have to read, its header counted as some: all, unless they are sorted.
+    /// Returns the maximum number of functions that a look-up reads: all, unless they are sorted. The header counts as several.
     pub(super) const fn cost(&self) -> u32 {
         if self.flags.contains(Flags::SORTED) || self.count < LEAST_COST {
             LEAST_COST
@@ -68,8 +68,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a look-up with this error has found no function here: there is none, or too many to be searched. That a function has
-    /// too many rows is another error of the same name.
+    /// Checks whether a look-up with this error found no function here: there is none, or there are too many to be searched. A function with
+    /// too many rows has the same error, but was found.
     pub(super) const fn lacks(&self, error: LookupError) -> bool {
         match error {
             LookupError::NoFunction => true,
@@ -78,13 +78,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As [`Self::function_at`], with the reason if there is none.
+    /// Does what [`Self::function_at`] does, with the reason if there is none.
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
         let index = self.index_of(pc)?;
         self.function(index).ok_or(LookupError::Damaged)
     }
 
-    /// Index of the function that contains `pc`.
+    /// Returns the index of the function that contains `pc`.
     #[inline(never)]
     fn index_of(&self, pc: u64) -> Result<u32, LookupError> {
         let index = if self.flags.contains(Flags::SORTED) {
@@ -97,8 +97,8 @@ impl<'a> Section<'a> {
         index.ok_or(LookupError::NoFunction)
     }
 
-    /// Index of the function that contains `pc`, in a sorted table. If the table is not sorted although it says so, the result
-    /// is that or none.
+    /// Returns the index of the function that contains `pc`, in a sorted table. If the table is not sorted although its flag is set, the result
+    /// may be `None`.
     fn search(&self, pc: u64) -> Option<u32> {
         let (mut base, mut size) = (0_u32, self.count);
         while size > 1 {
@@ -122,7 +122,7 @@ impl<'a> Section<'a> {
         Some(base)
     }
 
-    /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.
+    /// Returns the index of the function that contains `pc`, in an unsorted table. Among several, the greatest start; among equal starts, the last.
     fn scan(&self, pc: u64) -> Option<u32> {
         let mut best: Option<(u64, u32)> = None;
         for index in 0..self.count {
@@ -163,7 +163,7 @@ impl<'a> Section<'a> {
         Some((start, size))
     }
 
-    /// The function at a position of the table, from 0. `None`: there is none, or its rows lie outside.
+    /// Returns the function with this index in the table, from 0. `None` if there is none, or if its rows are outside of the section.
     #[must_use]
     #[inline(never)]
     pub fn function(&self, index: u32) -> Option<Function<'a>> {
@@ -203,7 +203,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Iterator over a section's functions: [`Section::functions`].
+/// Iterator over the functions of a section. [`Section::functions`] returns it.
 #[derive(Clone, Debug)]
 pub struct Functions<'a> {
     section: Section<'a>,

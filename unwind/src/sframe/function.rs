@@ -1,4 +1,4 @@
-//! A function of a table: where its code lies, and its rows.
+//! A function of a table: the addresses of its code, and its rows.
 
 use core::iter::FusedIterator;
 
@@ -10,11 +10,22 @@ use crate::sframe::find::MAX_READ;
 use crate::sframe::format;
 use crate::sframe::row::{RawRow, RowFormat};
 
-/// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
+/// The block size of PC-mask functions in version 1, which does not contain it. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.
 const VERSION_1_BLOCK: u32 = 16;
 
-/// A function descriptor entry (FDE), with the attributes that version 3 keeps beside the rows.
+/// A function of a section: a function descriptor entry (FDE), with the attributes that version 3 stores before the rows.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::sframe::Tables;
+///
+/// let function = Tables::new(&TABLE, 0x2000).function_at(0x1018).expect("a function");
+/// assert!(function.contains(0x102f) && !function.contains(0x1030));
+/// let offsets: Vec<u32> = function.rows().map(|row| row.offset).collect();
+/// assert_eq!(offsets, [0, 1]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Function<'a> {
     pub(crate) start: u64,
@@ -29,65 +40,65 @@ pub struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// Address of the first instruction.
+    /// Returns the address of the first instruction.
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.start
     }
 
-    /// Bytes of code.
+    /// Returns the size of the code in bytes.
     #[must_use]
     pub const fn size(&self) -> u32 {
         self.size
     }
 
-    /// Rows that the table says the function has.
+    /// Returns the number of rows, as the table contains it.
     #[must_use]
     pub const fn row_count(&self) -> u32 {
         self.row_count
     }
 
-    /// Where its code lies.
+    /// Returns the addresses of the code.
     pub(crate) const fn range(&self) -> Range {
         Range::new(self.start, self.start.saturating_add(self.size as u64))
     }
 
-    /// Whether `pc` (an address) is inside.
+    /// Checks whether the function contains the address `pc`.
     #[must_use]
     pub const fn contains(&self, pc: u64) -> bool {
         pc.wrapping_sub(self.start) < self.size as u64
     }
 
-    /// Whether the function is a signal or trap frame: its caller was interrupted, not calling (version 3).
+    /// Checks whether the function is signal or trap code, whose rows lead to the interrupted frame (version 3).
     #[must_use]
     pub const fn is_signal_frame(&self) -> bool {
         self.format.version >= 3 && self.info & format::INFO_SIGNAL != 0
     }
 
-    /// Whether the rows describe one block that is repeated through the function (PC-mask; PLT entries).
+    /// Checks whether the rows describe one block that is repeated through the function (PC-mask, for PLT entries).
     #[must_use]
     pub const fn is_pc_mask(&self) -> bool {
         self.info & format::INFO_PC_MASK != 0
     }
 
-    /// Whether signed return addresses use key B (AArch64).
+    /// Checks whether signed return addresses use key B (AArch64).
     #[must_use]
     pub const fn uses_key_b(&self) -> bool {
         self.info & format::INFO_PAUTH_KEY_B != 0
     }
 
-    /// Whether the rows have control words (version 3's flexible kind).
+    /// Checks whether the rows have control words (the flexible kind of version 3).
     #[must_use]
     pub const fn is_flexible(&self) -> bool {
         self.format.version >= 3 && self.info2 & format::INFO2_KIND == format::KIND_FLEXIBLE
     }
 
-    /// Width code of the rows' start offsets: 0, 1, 2 are 1, 2, 4 bytes.
+    /// Returns the width code of the rows' start offsets: 0, 1, 2 for 1, 2, 4 bytes.
     pub(crate) const fn start_width(&self) -> u8 {
         self.info & format::INFO_START_WIDTH
     }
 
-    /// Bytes of the repeated block of a PC-mask function, as the table has it. Version 1 does not say; it is 16.
+    /// Returns the size of the repeated block of a PC-mask function in bytes: 16 in version 1, which does not contain the size.
     #[must_use]
     pub const fn block_size(&self) -> u32 {
         match self.format.version {
@@ -96,7 +107,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// The rows, in the order of the table. Ends early at a row that is damaged: compare with [`Self::row_count`].
+    /// Returns the rows, in the order of the table. The iterator ends before a damaged row: compare with [`Self::row_count`].
     #[must_use]
     pub const fn rows(&self) -> Rows<'a> {
         Rows {
@@ -106,16 +117,16 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// The row for the address `pc`.
+    /// Returns the row for the address `pc`.
     #[must_use]
     pub fn row_at(&self, pc: u64) -> Option<Row> {
         self.lookup(pc).ok()
     }
 
-    /// As [`Self::row_at`], with the reason if there is none.
+    /// Returns the row for the address `pc`, or the reason if there is none.
     ///
     /// # Errors
-    /// See [`LookupError`].
+    /// Returns an error if no usable row exists for `pc`: see [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
         self.decode(self.find_row(pc)?)
     }
@@ -127,7 +138,7 @@ impl<'a> Function<'a> {
         decoded.map(|()| raw.row(rules)).ok_or(LookupError::Damaged)
     }
 
-    /// As [`Self::lookup`], but finds only what a walk needs.
+    /// Does what [`Self::lookup`] does, but finds only what a walk needs.
     #[inline(always)]
     pub(super) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let raw = self.find_row(pc)?;
@@ -139,7 +150,7 @@ impl<'a> Function<'a> {
         decoded.ok_or(LookupError::Damaged)
     }
 
-    /// The row for the address `pc`, not decoded.
+    /// Returns the row for the address `pc`, not decoded.
     #[inline(never)]
     fn find_row(&self, pc: u64) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
@@ -156,7 +167,7 @@ impl<'a> Function<'a> {
         found
     }
 
-    /// The offset of the row to look for: of `pc`, an address, from the start of the function or of the repeated block.
+    /// Returns the offset of `pc` from the start of the function, or of the repeated block, with which to search the row.
     #[inline(always)]
     fn offset(&self, pc: u64) -> Result<u32, LookupError> {
         if !self.contains(pc) {
@@ -183,8 +194,8 @@ impl<'a> Function<'a> {
             .ok_or(LookupError::Damaged)
     }
 
-    /// The first of `rows`, which are some of this function's, and the rows after it. `None` if it does not lie wholly inside,
-    /// or its words have no valid width.
+    /// Returns the first of `rows`, which are rows of this function, and the rows after it. `None` if a part of it is outside, or if its words
+    /// have no valid width.
     pub(super) fn first_row<'r>(&self, rows: &'r [u8]) -> Option<(RawRow<'r>, &'r [u8])> {
         let width = 1_usize.checked_shl(self.start_width().into())?;
         let (start, rest) = rows.split_at_checked(width)?;
@@ -192,14 +203,14 @@ impl<'a> Function<'a> {
         RawRow::split(self.format.order.number(start), info, rest)
     }
 
-    /// Whether the rows are of a kind that the table's version does not define.
+    /// Checks whether the rows are of a kind that the table's version does not define.
     pub(super) const fn is_unknown_kind(&self) -> bool {
         self.info & format::INFO_START_WIDTH > 2
             || (self.format.version >= 3 && self.info2 & format::INFO2_KIND > format::KIND_FLEXIBLE)
     }
 }
 
-/// Iterator over a function's rows: [`Function::rows`].
+/// Iterator over the rows of a function. [`Function::rows`] returns it.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     function: Function<'a>,

@@ -1,7 +1,7 @@
-//! The SFrame section: how it is laid out, and how a row is found in it.
+//! SFrame sections: look-up of rows, verification, and the constants of the format.
 //!
 //! Versions 1, 2, 2 errata 1 and 3 of the format, every ABI, either byte order. Specification: "The SFrame Format",
-//! part of GNU binutils.
+//! part of GNU binutils. [`Tables`] is the source of rows for walks; [`Section`] reads one section.
 
 mod abi;
 mod error;

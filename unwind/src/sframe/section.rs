@@ -1,4 +1,4 @@
-//! One SFrame section: its header, checked once.
+//! One SFrame section, whose header is checked once.
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::code_checksums::CheckedCode;
@@ -10,23 +10,37 @@ use crate::sframe::format::{self, Flags};
 use crate::sframe::tail::{self, Unproven};
 use crate::stack_pointers;
 
-/// What the start of a function is relative to. The header's flags tell, except in files that GNU ld up to 2.44
-/// made with `-r`.
+/// The base of the start addresses of functions. The header's flags determine it, except in files that GNU ld up to 2.44 wrote with `-r`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StartRule {
-    /// By the flags: [`Flags::START_PC_RELATIVE`] means the field; otherwise [`Flags::SORTED`] means that GNU ld
-    /// wrote it, relative to the section; otherwise a relocation was resolved in place, relative to the field.
+    /// The base that the flags determine. With [`Flags::START_PC_RELATIVE`], the field. Otherwise with [`Flags::SORTED`], the section,
+    /// because GNU ld wrote it. Otherwise the field, because a relocation was resolved in place.
     #[default]
     FromFlags,
-    /// The address of the field that holds it.
+    /// The address of the field that contains the start address.
     Field,
     /// The address of the section's first byte.
     Section,
 }
 
-/// An SFrame section, borrowed. Parsing checks the header and that functions and rows lie inside; after that every
-/// look-up is total, whatever the bytes.
+/// An SFrame section, borrowed from its bytes. For walks, use [`Tables`](super::Tables).
+///
+/// Parsing checks the header, and that all functions and rows are inside the section. After that, every look-up accepts any bytes.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::sframe::{Abi, Section};
+///
+/// let section = Section::parse(&TABLE, 0x2000)?;
+/// assert_eq!((section.version(), section.abi()), (3, Abi::Amd64));
+/// for function in section.functions() {
+///     println!("{:#x}: {} bytes, {} rows", function.start(), function.size(), function.row_count());
+/// }
+/// assert_eq!((section.function_count(), section.row_count()), (2, 3));
+/// # Ok::<(), unwind::sframe::ParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
     pub(super) functions: Bytes<'a>,
@@ -36,7 +50,7 @@ pub struct Section<'a> {
     pub(super) functions_offset: usize,
     pub(super) count: u32,
     row_count: u32,
-    /// All of it, from the header to the end of the last part.
+    /// The whole section, from the header to the end of the last part.
     pub(super) data: &'a [u8],
     /// The unproven ranges; `None` if the section contains no proof.
     pub(super) unproven: Option<Unproven<'a>>,
@@ -52,19 +66,26 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Parses the section that starts at the first of `bytes`, which lies (or will lie) at `address` in memory.
-    /// Bytes after the section's end are left alone: see [`Self::length`].
+    /// Parses the section at the beginning of `bytes`. `address` is the address of the first byte in memory, now or after loading. Bytes after
+    /// the section's end are ignored: see [`Self::length`].
     ///
     /// # Errors
-    /// See [`ParseError`].
+    /// Returns an error if the header cannot be used, or if a part ends outside of `bytes`: see [`ParseError`].
+    ///
+    /// ```
+    /// use unwind::sframe::{ParseError, Section};
+    ///
+    /// let error = Section::parse(&[0x7f, b'E', b'L', b'F'], 0).expect_err("not an SFrame section");
+    /// assert_eq!(error, ParseError::BadMagic { found: 0x457f });
+    /// ```
     pub fn parse(bytes: &'a [u8], address: u64) -> Result<Self, ParseError> {
         Self::parse_with(bytes, address, StartRule::FromFlags)
     }
 
-    /// As [`Self::parse`], with the rule for start addresses given.
+    /// Parses a section as [`Self::parse`] does, with a given base of start addresses.
     ///
     /// # Errors
-    /// See [`ParseError`].
+    /// Returns an error in the same cases as [`Self::parse`].
     pub fn parse_with(data: &'a [u8], address: u64, starts: StartRule) -> Result<Self, ParseError> {
         if data.is_empty() {
             return Err(ParseError::Empty);
@@ -148,72 +169,79 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The version: 1, 2 or 3. Version 2 errata 1 is 2 with [`Flags::START_PC_RELATIVE`].
+    /// Returns the version of the format: 1, 2 or 3. Version 2 errata 1 is 2 with [`Flags::START_PC_RELATIVE`].
     #[must_use]
     pub const fn version(&self) -> u8 {
         self.version
     }
 
-    /// The header's flags.
+    /// Returns the header's flags.
     #[must_use]
     pub const fn flags(&self) -> Flags {
         self.flags
     }
 
-    /// The header's ABI.
+    /// Returns the header's ABI.
     #[must_use]
     pub const fn abi(&self) -> Abi {
         self.abi
     }
 
-    /// The byte order of the table's own numbers.
+    /// Returns the byte order of the section's own numbers.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         self.functions.order
     }
 
-    /// The frame pointer's fixed offset from the CFA in bytes; 0: rows tell it.
+    /// Returns the fixed offset of the saved frame pointer from the CFA in bytes; 0 if rows contain the offset.
     #[must_use]
     pub const fn fixed_frame_pointer_offset(&self) -> i8 {
         self.fixed_fp
     }
 
-    /// The return address's fixed offset from the CFA in bytes; 0: rows tell it.
+    /// Returns the fixed offset of the return address from the CFA in bytes; 0 if rows contain the offset.
     #[must_use]
     pub const fn fixed_return_address_offset(&self) -> i8 {
         self.fixed_ra
     }
 
-    /// How many functions there are.
+    /// Returns the number of functions.
     #[must_use]
     pub const fn function_count(&self) -> u32 {
         self.count
     }
 
-    /// How many rows the header says there are. For information: no look-up relies on it. Where functions share rows,
-    /// `linker` counts these once.
+    /// Returns the number of rows in the header. No look-up uses this number. If functions share rows, `sframe-link` counts these rows once.
     #[must_use]
     pub const fn row_count(&self) -> u32 {
         self.row_count
     }
 
-    /// How far this section lies above the address that it was written for, modulo 2^64, in sections of `linker`; others do not
-    /// tell. It is what the image that it is part of was moved by.
+    /// Returns the distance in bytes by which the image was moved: the address of the section minus the address for which it was linked, modulo
+    /// 2^64. `None` if the section does not contain that address: only `sframe-link` writes it.
     #[must_use]
     pub fn moved_by(&self) -> Option<u64> {
         let (linked, _) = tail::linked(self.data)?;
         Some(self.address.wrapping_sub(linked))
     }
 
-    /// Returns the number of ranges of code whose rows are unproven; `None` if the section contains no proof. See
-    /// [`format::PROOF_MAGIC`].
+    /// Returns the number of ranges of code whose rows are unproven; `None` if the section contains no proof. See [`format::PROOF_MAGIC`].
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::sframe::Section;
+    /// // `sframe-link` proved all rows.
+    /// assert_eq!(Section::parse(&TABLE, 0x2000)?.unproven_count(), Some(0));
+    /// # Ok::<(), unwind::sframe::ParseError>(())
+    /// ```
     #[must_use]
     pub fn unproven_count(&self) -> Option<usize> {
         self.unproven.map(<[_]>::len)
     }
 
-    /// Returns where trap code at the address `pc` has the link register of what it interrupted: a word at a distance from the stack pointer, or
-    /// still the register. `None` if the section does not list that. See [`format::LINK_MAGIC`].
+    /// Returns the rule for the interrupted link register in trap code at the address `pc`: a word relative to the stack pointer, or the
+    /// register itself. `None` if the section does not list `pc`. See [`format::LINK_MAGIC`].
     #[must_use]
     pub fn interrupted_link(&self, pc: u64) -> Option<Rule> {
         tail::interrupted_link(self.data, self.address, pc)
@@ -225,8 +253,8 @@ impl<'a> Section<'a> {
         tail::links_size(self.data)
     }
 
-    /// Returns the stack pointer of code without a caller at the address `pc`, if the code has loaded a constant into it: the stack begins there,
-    /// less what the code has pushed. `None` if the section does not list that. See [`format::STACK_POINTER_MAGIC`].
+    /// Returns the stack pointer before the instruction at the address `pc` in code without a caller, if the code loaded a constant into the
+    /// stack pointer. `None` if the section does not list `pc`. See [`format::STACK_POINTER_MAGIC`].
     #[must_use]
     pub fn stack_pointer(&self, pc: u64) -> Option<u64> {
         let list = tail::stack_pointers(self.data);
@@ -259,20 +287,20 @@ impl<'a> Section<'a> {
         CheckedCode::new(list, self.functions.order, self.address)
     }
 
-    /// Bytes from the header to the end of the last part: where a section that was appended may start.
+    /// Returns the size of the section in bytes, from the header to the end of the last part. An appended section may start after it.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.data.len()
     }
 
-    /// The address of the section's first byte.
+    /// Returns the address of the section's first byte.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 }
 
-/// Bytes of a function's entry.
+/// Returns the size of a function's entry in bytes.
 pub(super) const fn function_size(version: u8) -> usize {
     match version {
         1 => format::FUNCTION_SIZE_V1,
@@ -281,7 +309,7 @@ pub(super) const fn function_size(version: u8) -> usize {
     }
 }
 
-/// The part that starts `offset` bytes after `base`: its offset and its bytes. The error is the offset at which it would end.
+/// Returns the part that starts `offset` bytes after `base`: its offset and its bytes. The error is the offset at which it would end.
 fn part(data: &[u8], base: usize, offset: u32, length: u64) -> Result<(usize, &[u8]), u64> {
     let start = (base as u64).saturating_add(u64::from(offset));
     let end = start.saturating_add(length);
@@ -291,7 +319,7 @@ fn part(data: &[u8], base: usize, offset: u32, length: u64) -> Result<(usize, &[
         .ok_or(end)
 }
 
-/// Whether the bytes are the layout of version 1's first posted patch, and not also the released one.
+/// Checks whether the bytes have the layout of version 1's first posted patch, and not also the released layout.
 fn is_draft(bytes: Bytes<'_>) -> bool {
     // Number of functions, length of the rows, offsets of functions and rows; the draft has no auxiliary header
     // and its 27 bytes end right where the functions start.

@@ -1,4 +1,4 @@
-//! All sections of an image: one after another, as linkers that do not merge them leave them.
+//! All SFrame sections of an image. Linkers that do not merge sections leave them one after another.
 
 use crate::lookup::{Found, LookupError};
 use crate::row::Row;
@@ -8,10 +8,22 @@ use crate::sframe::function::Function;
 use crate::sframe::section::{Section, StartRule};
 use crate::sframe::verify::{Damage, Verified};
 
-/// The bytes between two linker symbols: a section, or several, or none.
+/// The SFrame tables of an image: the bytes between two linker symbols, which contain one section, several, or none.
 ///
-/// GNU ld and `sframe-link` merge all into one; lld, gold and mold put them back to back, with zeros between and
-/// after them.
+/// GNU ld and `sframe-link` merge all sections into one. Lld, gold and mold concatenate them, with zeros between and after them. For an image
+/// that may have a rule map instead, use [`ImageTables`](crate::ImageTables).
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Base, Rule, sframe::Tables};
+///
+/// let tables = Tables::new(&TABLE, 0x2000);
+/// let (function, row) = tables.lookup(0x1018)?;
+/// assert_eq!((function.start(), function.size()), (0x1010, 32));
+/// assert_eq!(row.cfa, Rule::Value { base: Base::StackPointer, offset: 16 });
+/// # Ok::<(), unwind::LookupError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
     /// Parsed once: the common case is one section.
@@ -22,13 +34,14 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// The tables in `bytes`, which lie at `address`. Always succeeds; [`Self::first`] says whether there are any.
+    /// Creates the tables from `bytes`, whose first byte is at `address`. Always succeeds; [`Self::first`] returns an error if there is no
+    /// usable section.
     #[must_use]
     pub fn new(bytes: &'a [u8], address: u64) -> Self {
         Self::with(bytes, address, StartRule::FromFlags)
     }
 
-    /// [`Self::new`], with the rule for start addresses given.
+    /// Creates the tables as [`Self::new`] does, with a given base of start addresses.
     #[must_use]
     pub fn with(bytes: &'a [u8], address: u64, starts: StartRule) -> Self {
         let mut rest = Sections::with(bytes, address, starts);
@@ -40,13 +53,13 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The tables of an image that has none.
+    /// Returns the tables of an image without tables.
     #[must_use]
     pub const fn none() -> Self {
         Self::refused(ParseError::Empty)
     }
 
-    /// Tables that cannot be used for this reason.
+    /// Returns tables that cannot be used for this reason.
     pub(crate) const fn refused(error: ParseError) -> Self {
         Self {
             first: Err(error),
@@ -55,9 +68,27 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Sets the result that [`Self::verify`] had for these bytes. Damaged tables are used as far as possible, but a walk by
-    /// them never ends [`Complete`](crate::End::Complete), because a row with a wrong bit leads to a wrong caller. Without
-    /// this, only damage that a look-up meets is noticed.
+    /// Sets the result of [`Self::verify`] for these bytes.
+    ///
+    /// A walk uses damaged tables as far as possible, but never ends with [`Complete`](crate::End::Complete), because a row with a wrong bit
+    /// leads to a wrong caller. Without this call, a walk notices only damage that a look-up reads.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::{Code, End, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    ///
+    /// let mut damaged = TABLE;
+    /// damaged[106] ^= 1;
+    /// let tables = Tables::new(&damaged, 0x2000);
+    /// let tables = tables.verified(tables.verify());
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// let unwinder = Unwinder::new(tables).code(&code);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// assert_eq!(frames.by_ref().count(), 2);
+    /// assert_eq!(frames.end(), Some(End::Outermost));
+    /// assert!(matches!(frames.doubt().map(|doubt| doubt.reason), Some(End::DamagedTables(_))));
+    /// ```
     #[must_use]
     pub const fn verified(mut self, outcome: Result<Verified, Damage>) -> Self {
         self.damage = match outcome {
@@ -67,35 +98,35 @@ impl<'a> Tables<'a> {
         self
     }
 
-    /// The first section, or why there is none.
+    /// Returns the first section.
     ///
     /// # Errors
-    /// See [`ParseError`].
+    /// Returns an error if there is no section, or if the first section cannot be parsed: see [`ParseError`].
     pub const fn first(&self) -> Result<Section<'a>, ParseError> {
         self.first
     }
 
-    /// All sections; an error where one cannot be parsed, which is also the last, as its length is not known.
+    /// Returns all sections. If a section cannot be parsed, its error is the last item, because its length is not known.
     pub fn sections(&self) -> impl Iterator<Item = Result<Section<'a>, ParseError>> + use<'a> {
         core::iter::once(self.first).chain(self.rest)
     }
 
-    /// The row for the address `pc`, and its function, from the first section that has the function.
+    /// Returns the row for the address `pc` and its function, from the first section that contains the function.
     ///
     /// # Errors
-    /// See [`LookupError`].
+    /// Returns an error if no usable row exists for `pc`: see [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
         self.find(|section| section.lookup(pc))
     }
 
-    /// Whether there are no bytes behind the first section.
+    /// Checks whether there are no bytes after the first section.
     #[inline(always)]
     pub(crate) const fn has_one(&self) -> bool {
         self.rest.bytes.is_empty()
     }
 
-    /// The result of the first section, or of the first of the others that has the function. Others are not asked then: rows are
-    /// read of one function only. A first section that is too large to be searched hides no other, as refusing it reads nothing.
+    /// Returns the result of the first section that contains the function. Later sections are not searched: rows are read from one function
+    /// only. If the first section is too large to be searched, the others are searched, because nothing was read yet.
     #[inline(always)]
     pub(crate) fn find<T>(
         &self,
@@ -117,13 +148,13 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// As [`Self::lookup`], but finds only what a walk needs.
+    /// Does what [`Self::lookup`] does, but finds only what a walk needs.
     #[inline(never)]
     pub(crate) fn look_up_in_all(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         self.find(|section| section.look_up(pc, found))
     }
 
-    /// As [`Self::find`], without the first section, whose error it is if no other has the function.
+    /// Does what [`Self::find`] does, without the first section. `error` is the result if no section contains the function.
     #[inline(never)]
     fn find_in_rest(
         &self,
@@ -145,7 +176,7 @@ impl<'a> Tables<'a> {
         Err(error)
     }
 
-    /// The function that contains the address `pc`.
+    /// Returns the function that contains the address `pc`.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
         self.find(|section| section.function_at(pc).ok_or(LookupError::NoFunction))
@@ -153,7 +184,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The greatest number of zeros before a section: linkers align sections to a page at most. More are the end.
+/// The maximum number of zeros before a section. Linkers align sections to a page at most, so more zeros are the end.
 const MAX_PADDING: usize = 1 << 12;
 
 /// Iterator over concatenated sections.
@@ -165,13 +196,13 @@ pub struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The sections in `bytes`, which lie at `address`.
+    /// Creates an iterator over the sections in `bytes`, whose first byte is at `address`.
     #[must_use]
     pub const fn new(bytes: &'a [u8], address: u64) -> Self {
         Self::with(bytes, address, StartRule::FromFlags)
     }
 
-    /// [`Self::new`], with the rule for start addresses given.
+    /// Creates an iterator as [`Self::new`] does, with a given base of start addresses.
     #[must_use]
     pub const fn with(bytes: &'a [u8], address: u64, starts: StartRule) -> Self {
         Self {

@@ -13,72 +13,85 @@ use crate::sframe::tables::Tables;
 use crate::sframe::tail;
 use crate::text::{Filled, texts};
 
-/// The greatest number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
-/// functions may share all rows. Tables of real programs need less than one for each byte.
+/// The maximum number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
+/// functions may share all rows. Tables of real programs need less than one row for each byte.
 const ROWS_PER_BYTE: usize = 8;
 
-/// The result of [`Tables::verify`] for valid tables: functions ascend and do not overlap, and all rows can be read.
+/// The result of a verification of valid tables: functions are sorted and do not overlap, and all rows can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Verified {
-    /// Every section has a checksum, and it is right: not a bit has changed since `linker` wrote them. Tables of other tools
-    /// have none, so changes that leave them valid are not noticed.
+    /// Whether every section has a checksum, which is right: no bit changed after `sframe-link` wrote the section. Tables of other tools have
+    /// no checksum, so a change that leaves them valid is not noticed.
     pub checksum: bool,
-    /// The code in memory was compared, and is the code that was linked: [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    /// Whether the code in memory was compared and is the code that was linked: see
+    /// [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     pub code: bool,
 }
 
-/// Why [`Tables::verify`] refuses tables: the first thing found wrong.
+/// The first damage that a verification of tables found.
 ///
-/// Functions and rows are counted from 0, in the order of the table; functions through all sections.
+/// Functions and rows are numbered from 0, in the order of the table. Functions are numbered through all sections.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::sframe::{Damage, Tables};
+///
+/// let mut damaged = TABLE;
+/// damaged[40] ^= 1;
+/// let damage = Tables::new(&damaged, 0x2000).verify().expect_err("a wrong bit");
+/// assert_eq!(damage, Damage::Checksum);
+/// assert_eq!(damage.to_string(), "wrong checksum");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Damage {
-    /// There is no section, or the next one cannot be parsed.
+    /// A section cannot be parsed, or there is no section.
     Section(ParseError),
     /// The checksum is wrong.
     Checksum,
-    /// The function starts before the one before it. This is no damage in a table whose header does not say that it is
-    /// sorted; but such a table cannot be verified in one pass.
+    /// A function starts before the previous function. This is allowed in a table whose header does not contain the flag for sorted tables, but
+    /// such a table cannot be verified in one pass.
     Unsorted {
-        /// The second of the two.
+        /// The number of the function.
         function: u32,
     },
-    /// The function starts inside the one before it, or does not end before the last address.
+    /// A function starts inside the previous function, or extends past the last address.
     Overlap {
-        /// The second of the two.
+        /// The number of the function.
         function: u32,
     },
-    /// The function's rows lie outside, or it is of a kind that the format does not define.
+    /// The rows of a function are outside of the section, or the function is of a kind that the format does not define.
     Function {
-        /// Its number.
+        /// The number of the function.
         function: u32,
     },
-    /// The row does not lie inside, or its words break the rules of the format.
+    /// A row is not wholly inside the section, or its words violate the format.
     Row {
-        /// The function's number.
+        /// The number of the function.
         function: u32,
-        /// The row's number in the function.
+        /// The number of the row in the function.
         row: u32,
     },
-    /// The row starts before the one before it, or behind the function's end.
+    /// A row starts before the previous row, or after the end of the function.
     RowOrder {
-        /// The function's number.
+        /// The number of the function.
         function: u32,
-        /// The row's number in the function.
+        /// The number of the row in the function.
         row: u32,
     },
-    /// The functions of a section have another number of rows than its header says.
+    /// The number of rows of all functions differs from the number in the section's header.
     RowCount {
-        /// What the header says.
+        /// The number in the header.
         header: u32,
     },
-    /// The functions share rows so often that reading all takes too long.
+    /// The functions share rows so often that reading all rows would take too long.
     TooManyRows,
-    /// The tables are right, but code in memory is not the code that was linked.
+    /// The tables are valid, but code in memory differs from the code that was linked.
     Code {
-        /// The address of the first range of code with another checksum, at most 16 KiB long.
+        /// The address of the first range of code with a wrong checksum. The range has at most 16 KiB.
         start: u64,
     },
 }
@@ -128,34 +141,31 @@ impl core::error::Error for Damage {
 }
 
 impl Tables<'_> {
-    /// Checks all of it: every checksum that there is; that functions ascend and do not overlap; that each one's rows lie
-    /// inside, ascend, and can be read; that there are as many rows as the header says.
+    /// Verifies the tables: every checksum; that functions are sorted and do not overlap; that the rows of each function are inside the
+    /// section, are sorted, and can be read; and that the number of rows is the number in the header.
     ///
-    /// Not refused is what assemblers write and what misleads no walk: a first row that starts behind the function's start
-    /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
-    /// holds for nothing).
+    /// Some tables of assemblers pass although they are unusual, because they do not mislead a walk: a first row after the function's start
+    /// (no row exists before it), two rows with the same start (the last is used), and a row at the function's end (it is never used).
     ///
-    /// Takes time in proportion to the size of the tables: a kernel calls it once, when a report begins, and hands the result to
-    /// [`Self::verified`] in every walk of it.
+    /// The time is proportional to the size of the tables. Call this once, when a report begins, and pass the result to
+    /// [`Self::verified`] for every walk.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// Returns an error if there are no tables or they are damaged: the first damage.
     ///
     /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
     /// use unwind::sframe::{Damage, Tables, Verified};
     ///
-    /// # let mut table: [u8; 79] = [
-    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
-    /// #     1, 0, 0, 0, 0,  0, 0,
-    /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
-    /// # ];
-    /// // `table` describes a function of 16 bytes at 0x1000 and another one right behind it.
+    /// assert_eq!(Tables::new(&TABLE, 0x2000).verify(), Ok(Verified { checksum: true, code: false }));
+    ///
+    /// // Tables of other tools have no checksum.
+    /// let mut table = ENTRY_TABLE;
     /// assert_eq!(Tables::new(&table, 0x2000).verify(), Ok(Verified { checksum: false, code: false }));
-    /// // The first one's size, with a wrong bit.
-    /// table[36] ^= 1 << 5;
-    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Err(Damage::Overlap { function: 1 }));
+    /// // One bit of the number of rows in the header is wrong.
+    /// table[12] ^= 2;
+    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Err(Damage::RowCount { header: 3 }));
     /// ```
     #[inline(never)]
     pub fn verify(&self) -> Result<Verified, Damage> {
@@ -168,7 +178,7 @@ impl Tables<'_> {
         Ok(Verified { checksum, code })
     }
 
-    /// Does the same as [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    /// Verifies the tables and the code in memory: see [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         let mut verified = self.verify()?;
         // Only a table with a right checksum is believed in what it says of the code.

@@ -1,5 +1,5 @@
-//! The tables of an image for 32-bit ARM: a rule map, whose rows hold at every instruction, and the compiler's exception tables, which
-//! hold at calls, for code that has no row there.
+//! The tables of an image for 32-bit ARM: a rule map, whose rows are valid at every instruction, and the compiler's exception tables, which are
+//! valid at calls, for code without a row in the map.
 
 use super::RowSource;
 use crate::code_checksums::CheckedCode;
@@ -12,27 +12,44 @@ use crate::restored::Restored;
 use crate::sframe::{Damage, ParseError, Verified};
 use crate::verdict::End;
 
-/// A rule map between the linker script's symbols `__sframe_start` and `__sframe_end`, and exception tables. Either may be missing.
+/// The tables of an image for 32-bit ARM: a rule map and ARM's exception tables. Either may be missing.
+///
+/// The rule map is between the linker symbols `__sframe_start` and `__sframe_end`. A walk uses the exception tables for code without a row in
+/// the map.
+///
+/// ```
+/// use unwind::{ArmTables, Range, Unwinder, ehabi};
+///
+/// // An image without a map. Its only exception entry is for a function without a caller, at 0x1_0000.
+/// let code = [Range::new(0x1_0000, 0x1_1000)];
+/// let index = [0, 0, 0xff, 0x7f, 1, 0, 0, 0];
+/// let exceptions = ehabi::Tables::new(&index, 0x2_0000, &[], 0, code[0]);
+/// let tables = ArmTables::new(&[], 0, exceptions).outermost(&code);
+/// let outcome = tables.verify();
+/// assert!(outcome.map.is_err() && outcome.exceptions.is_ok());
+/// let unwinder = Unwinder::new(tables.verified(outcome));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ArmTables<'a> {
     map: Result<Map<'a>, MapError>,
     exceptions: ehabi::Tables<'a>,
 }
 
-/// What a verification of [`ArmTables`] has found.
+/// The result of a verification of [`ArmTables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArmVerified {
-    /// Of the map; [`Damage::Section`] with [`ParseError::Empty`] if there is none.
+    /// The result for the map. [`Damage::Section`] with [`ParseError::Empty`] if there is no map.
     pub map: Result<Verified, Damage>,
-    /// Of the exception tables: the number of the first damaged entry, and why.
+    /// The result for the exception tables: the number of the first damaged entry, from 0, and its error.
     pub exceptions: Result<(), (u32, Error)>,
 }
 
-/// Where [`Found::place`] is no place of the map's.
+/// [`Found::place`] of a row that is not from the map.
 const NOT_IN_MAP: u32 = u32::MAX;
 
 impl<'a> ArmTables<'a> {
-    /// The map in `bytes`, which lie at `address`, and exception tables. Always succeeds; [`Self::verify`] says what there is.
+    /// Creates the tables from the map in `bytes`, whose first byte is at `address`, and exception tables. Always succeeds; [`Self::verify`]
+    /// returns whether the tables can be used.
     #[must_use]
     pub fn new(bytes: &'a [u8], address: u64, exceptions: ehabi::Tables<'a>) -> Self {
         Self {
@@ -41,7 +58,7 @@ impl<'a> ArmTables<'a> {
         }
     }
 
-    /// The tables of an image that has none.
+    /// Returns the tables of an image without tables.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -50,27 +67,27 @@ impl<'a> ArmTables<'a> {
         }
     }
 
-    /// As [`ehabi::Tables::outermost`]. Rows say it themselves.
+    /// Sets the code without a caller for the exception tables: see [`ehabi::Tables::outermost`]. The rows of a map contain this themselves.
     #[must_use]
     pub const fn outermost(mut self, code: &'a [Range]) -> Self {
         self.exceptions = self.exceptions.outermost(code);
         self
     }
 
-    /// As [`Map::verify`] and [`ehabi::Tables::verify`].
+    /// Verifies the map and the exception tables: see [`Map::verify`] and [`ehabi::Tables::verify`].
     #[must_use]
     pub fn verify(&self) -> ArmVerified {
         self.verify_by(|map| map.verify())
     }
 
-    /// Does the same as [`Self::verify`], and compares `code`, the kernel's code in memory at `address`, as
-    /// [`ImageTables::verify_code`](crate::ImageTables::verify_code) does.
+    /// Verifies the tables, and compares `code`, the kernel's code in memory at `address`, with the code that was linked: see
+    /// [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     #[must_use]
     pub fn verify_code(&self, code: &[u8], address: u64) -> ArmVerified {
         self.verify_by(|map| map.verify_code(code, address))
     }
 
-    /// Does the same as [`ImageTables::checked_code`](crate::ImageTables::checked_code).
+    /// Returns the ranges of code whose checksums the map contains: see [`ImageTables::checked_code`](crate::ImageTables::checked_code).
     pub fn checked_code(&self) -> impl Iterator<Item = Range> + use<'a> {
         (self.map.as_ref()).map_or(CheckedCode::NONE, Map::checked_code)
     }
@@ -88,7 +105,7 @@ impl<'a> ArmTables<'a> {
         }
     }
 
-    /// The same with the result of [`Self::verify`]: a walk by damaged tables is never complete.
+    /// Sets the result of [`Self::verify`]. A walk with damaged tables never ends with [`Complete`](crate::End::Complete).
     #[must_use]
     pub fn verified(self, outcome: ArmVerified) -> Self {
         Self {
@@ -97,14 +114,15 @@ impl<'a> ArmTables<'a> {
         }
     }
 
-    /// How far the map lies above the address that it was written for, modulo 2^64, if there is one: what the image was moved by.
+    /// Returns the distance in bytes by which the image was moved: the address of the map minus the address in the map, modulo 2^64. `None` if
+    /// there is no map.
     #[must_use]
     pub fn moved_by(&self) -> Option<u64> {
         Some(self.map.ok()?.moved_by())
     }
 
-    /// Where all registers are that trap code has saved. A map's row counts them from what it interrupted, and names few; the exception
-    /// tables name all, and hold wherever the map's row says that the frame is where they have it.
+    /// Returns the rules for all registers that trap code saved. A map's row has few of them, relative to the interrupted frame. The exception
+    /// tables have all, and are valid if both have the same rules for the frame.
     #[inline(never)]
     fn in_trap_frame(&self, map: &Map<'_>, pc: u64) -> Option<Restored> {
         let mut found = Found::EMPTY;
@@ -117,7 +135,7 @@ impl<'a> ArmTables<'a> {
         (rules == found.rules).then_some(restored)
     }
 
-    /// The map, if it has a row for the address `pc`.
+    /// Returns the map if it has a row for the address `pc`.
     fn map_at(&self, pc: u64) -> Option<&Map<'a>> {
         let (map, mut found) = (self.map.as_ref().ok()?, Found::EMPTY);
         map.look_up(pc, &mut found).ok().map(|()| map)
@@ -185,7 +203,7 @@ impl RowSource for ArmTables<'_> {
     fn doubt(&self) -> Option<End> {
         let of_map = match &self.map {
             Ok(map) => map.doubt(),
-            // It was not linked with one, or this crate does not read it.
+            // The image was linked without a map, or this crate is built without its reader.
             Err(MapError::Empty | MapError::LeftOut) => None,
             Err(_) => Some(End::DamagedTables(Damage::Section(ParseError::Map))),
         };

@@ -1,4 +1,4 @@
-//! A source of rows in front of which a cache is.
+//! A row source with a cache in front.
 
 use super::RowSource;
 use crate::cache::RuleCache;
@@ -10,21 +10,18 @@ use crate::restored::Restored;
 use crate::row::Rule;
 use crate::verdict::End;
 
-/// A source of rows that asks a cache first, which the caller lends, and keeps there what its own source has found: for a profiler, which walks
-/// through the same functions again and again. The walks are the same as without.
+/// A source of rows with a [`RuleCache`] in front. For a profiler, which walks through the same functions again and again.
+///
+/// A walk finds the same frames as without the cache, with three fifths of the instructions for each frame, or fewer.
 ///
 /// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::TABLE;
 /// use unwind::{Cached, Found, RowSource, RuleCache, sframe::Tables};
 ///
-/// # let table: [u8; 52] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0,
-/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-/// #     1, 0, 0, 0, 0,  0, 3, 8,
-/// # ];
 /// static CACHE: RuleCache<2048> = RuleCache::new();
 ///
-/// let tables = Tables::new(&table, 0x2000);
-/// let source = Cached::new(tables, &CACHE);
+/// let source = Cached::new(Tables::new(&TABLE, 0x2000), &CACHE);
 /// let (mut first, mut again) = (Found::EMPTY, Found::EMPTY);
 /// assert_eq!(source.look_up(0x1004, &mut first), Ok(()));
 /// assert_eq!(source.look_up(0x1004, &mut again), Ok(()));
@@ -48,17 +45,17 @@ impl<S: Clone, const ENTRIES: usize> Clone for Cached<'_, S, ENTRIES> {
 }
 
 impl<'a, S: RowSource, const ENTRIES: usize> Cached<'a, S, ENTRIES> {
-    /// The rows of `source`, kept in `cache`, which no other source shares.
+    /// Creates a source that keeps the rows of `source` in `cache`. Other sources must not use the same cache.
     pub const fn new(source: S, cache: &'a RuleCache<ENTRIES>) -> Self {
         Self { source, cache }
     }
 
-    /// As [`RowSource::look_up`], of an address that the cache does not have.
+    /// Does what [`RowSource::look_up`] does, for an address that is not in the cache.
     #[inline(never)]
     fn look_up_and_keep(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         self.source.look_up(pc, found)?;
         let function = self.source.function(pc).unwrap_or(found.range);
-        // Damaged tables may say anything.
+        // Damaged tables may contain anything.
         if function.contains(pc) {
             found.range = function;
             self.cache.put(pc, function.start, found);
@@ -77,7 +74,7 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
         let Some((rules, proof, start)) = self.cache.get(pc) else {
             return self.look_up_and_keep(pc, found);
         };
-        // Up to `pc`: nearly every call leads to where its function begins. The place is for the source, which is not asked with this.
+        // Up to `pc`: nearly every call leads to the start of its function. The place is for the source, which does not get this value.
         found.range = Range::new(start, pc.wrapping_add(1));
         (found.is_trap, found.proof, found.rules) = (false, proof, rules);
         Ok(())
@@ -94,7 +91,7 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
 
     #[inline(never)]
     fn is_one_function(&self, found: &Found, other: u64) -> bool {
-        // The cache does not know what the source has noted for itself.
+        // The cache does not contain the place that the source uses.
         let mut own = Found::EMPTY;
         self.source.look_up(found.last_address(), &mut own).is_ok()
             && (own.range.contains(other) || self.source.is_one_function(&own, other))

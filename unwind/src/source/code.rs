@@ -1,4 +1,4 @@
-//! Code as a source of rules, where no table has a row.
+//! Code as a source of rules, for functions without a row.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,35 +13,35 @@ use crate::restored::Restored;
 use crate::row::Rule;
 use crate::verdict::End;
 
-/// A function that knows which addresses the function with code at this one has: by `.symbols`, or by whatever a kernel has. It should
-/// know nothing of pieces that are jumped to, which compilers name `function.cold`: they begin in the middle of a frame.
+/// A function that returns the addresses of the function with code at an address, for [`CodeReader`]:
+/// [`SymbolTable::function_range`](crate::symbols::SymbolTable::function_range), for example.
+///
+/// It must return `None` for pieces of functions that are reached by a jump (compilers name them `function.cold`), because such a piece
+/// begins in the middle of a frame.
 pub type FunctionAt<'a> = &'a dyn Fn(u64) -> Option<Range>;
 
-/// A source of rows that, where it has none, reads the function's code, from its first instruction on: [`RowSource::read_code`].
+/// A source of rows that analyses the code of functions without rows: see [`RowSource::read_code`].
 ///
-/// For assembly without call frame information, and for code of other compilers; the bytes are those of
-/// [`Unwinder::code`](crate::Unwinder::code). It follows `push`, `pop` and whatever else moves the
-/// stack pointer, saves the frame pointer or the link register, on x86-64 and AArch64 (`R`), along all jumps that it can see. Where
-/// it is not sure it says nothing: in trap code, where a stack pointer comes from memory or is rounded without a frame pointer, in
-/// functions of more than 16,384 instructions.
+/// For assembly without call frame information, and for code of other compilers, on x86-64 and AArch64. `R` is the `Registers` of the
+/// architecture. The code comes from [`Unwinder::code`](crate::Unwinder::code).
+///
+/// The analysis begins at the first instruction of the function and follows all jumps with a known target. It tracks the stack pointer, and
+/// where the frame pointer and the link register are saved. It finds nothing in trap code, after a stack pointer that was loaded from
+/// memory or rounded without a frame pointer, and in functions of more than 16,384 instructions.
 ///
 /// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::ENTRY_TABLE;
 /// use unwind::{Code, CodeReader, End, How, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
 ///
-/// # let table: [u8; 52] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0,
-/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-/// #     1, 0, 0, 0, 0,  0, 0, 0,
-/// # ];
-/// // `table` describes the entry function at 0x1000, and nothing else. That calls the function at 0x1010: `push rbx`,
-/// // `sub rsp, 16`, and there it is.
+/// // Only the entry function at 0x1000 has rows. It called the function at 0x1010: `push rbx`, `sub rsp, 16`, `ud2`.
 /// let text = [
 ///     0xe8, 0x0b, 0, 0, 0, 0xf4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
 ///     0x53, 0x48, 0x83, 0xec, 16, 0x0f, 0x0b,
 /// ];
 /// let code = [Code::new(&text, 0x1000)];
 /// let functions = |pc| (0x1010..0x1017).contains(&pc).then_some(Range::new(0x1010, 0x1017));
-/// let source = CodeReader::<Registers, _>::new(Tables::new(&table, 0x2000), &functions);
+/// let source = CodeReader::<Registers, _>::new(Tables::new(&ENTRY_TABLE, 0x2000), &functions);
 ///
 /// let words = [1, 2, 3, 0x1005_u64];
 /// let stacks = [Range::new(0x8000, 0x8020)];
@@ -50,7 +50,7 @@ pub type FunctionAt<'a> = &'a dyn Fn(u64) -> Option<Range>;
 /// let mut frames = unwinder.frames(Registers::new(0x1015, 0x8000, 0), Stacks::new(&stacks, read));
 /// let found: Vec<_> = frames.by_ref().map(|frame| (frame.pc, frame.how)).collect();
 /// assert_eq!(found, [(0x1015, How::Given), (0x1005, How::Analysis)]);
-/// // The outermost function is reached, but not by table alone.
+/// // The function without a caller was reached, but a frame was found without a table.
 /// assert_eq!(frames.end(), Some(End::Outermost));
 /// ```
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl<S: fmt::Debug, R> fmt::Debug for CodeReader<'_, R, S> {
 }
 
 impl<'a, R: RegisterSet, S: RowSource> CodeReader<'a, R, S> {
-    /// The rows of `source`; and where it has none, the code, whose functions `function_at` knows.
+    /// Creates a source that uses the rows of `source` and, for code without a row, the code of the function that `function_at` returns.
     pub const fn new(source: S, function_at: FunctionAt<'a>) -> Self {
         Self {
             source,

@@ -1,4 +1,4 @@
-//! The tables of an image, of the format that its link has chosen.
+//! The tables of an image, in the format that its link chose.
 
 use super::RowSource;
 use crate::code_checksums::CheckedCode;
@@ -11,18 +11,36 @@ use crate::row::Rule;
 use crate::sframe::{self, Damage, ParseError, Tables, Verified};
 use crate::verdict::End;
 
-/// The bytes between the linker script's symbols `__sframe_start` and `__sframe_end`: SFrame's tables or, if the image was linked
-/// so (`--sframe-load=map`), a rule map. A walk gives the same frames by both.
+/// The tables of an image: SFrame tables or, if the image was linked with `--sframe-load=map`, a rule map. A walk finds the same frames
+/// with both.
+///
+/// The bytes are between the linker symbols `__sframe_start` and `__sframe_end`.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{ImageTables, Unwinder, sframe::{Damage, ParseError, Verified}};
+///
+/// // When a report begins: verify the tables once, and use the result in each walk.
+/// let tables = ImageTables::new(&TABLE, 0x2000);
+/// let outcome = tables.verify();
+/// assert_eq!(outcome, Ok(Verified { checksum: true, code: false }));
+/// let unwinder = Unwinder::new(tables.verified(outcome));
+///
+/// let nothing = ImageTables::new(&[], 0x2000).verify();
+/// assert_eq!(nothing, Err(Damage::Section(ParseError::Empty)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum ImageTables<'a> {
-    /// SFrame's tables, or none, or a map that cannot be used.
+    /// SFrame tables, no tables, or a map that cannot be used.
     SFrame(Tables<'a>),
     /// A rule map.
     Map(Map<'a>),
 }
 
 impl<'a> ImageTables<'a> {
-    /// The tables in `bytes`, which lie at `address`. Always succeeds; [`Self::verify`] says whether there are any.
+    /// Creates the tables from `bytes`, whose first byte is at `address`. Always succeeds; [`Self::verify`] returns an error if no table can
+    /// be used.
     #[must_use]
     pub fn new(bytes: &'a [u8], address: u64) -> Self {
         if !Map::is_one(bytes) {
@@ -35,16 +53,16 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// The tables of an image that has none.
+    /// Returns the tables of an image without tables.
     #[must_use]
     pub const fn none() -> Self {
         Self::SFrame(Tables::none())
     }
 
-    /// As [`Tables::verify`] and [`Map::verify`].
+    /// Verifies the tables: see [`Tables::verify`] and [`Map::verify`].
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// Returns an error if there are no tables or they are damaged: the first damage.
     pub fn verify(&self) -> Result<Verified, Damage> {
         match self {
             Self::SFrame(tables) => tables.verify(),
@@ -52,14 +70,27 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// Does the same as [`Self::verify`], and compares `code`, the kernel's code in memory at `address`, with the checksums that the link wrote.
-    /// Bytes of it without a checksum are not compared; checksums of code outside of it are passed over.
+    /// Verifies the tables, and compares the kernel's code in memory with the code that was linked.
     ///
-    /// [`Verified::code`] is true if code was compared and none differs. It stays false for tables without such checksums, or if
-    /// a range is in `code` in part only.
+    /// `code` is the code in memory at `address`. It is compared with the checksums in the tables. Bytes without a checksum are not compared,
+    /// and checksums of code outside of `code` are skipped.
+    ///
+    /// [`Verified::code`] is true if code was compared and no byte differs. It is false if the tables contain no such checksums, or if a
+    /// range with a checksum is only partly in `code`.
     ///
     /// # Errors
-    /// The first thing that is wrong; [`Damage::Code`] if it is the code.
+    /// Returns an error if [`Self::verify`] does, and [`Damage::Code`] if the code in memory differs.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::ImageTables;
+    ///
+    /// let verified = ImageTables::new(&TABLE, 0x2000).verify_code(&CODE, 0x1000)?;
+    /// // These tables contain no checksums of code.
+    /// assert!(verified.checksum && !verified.code);
+    /// # Ok::<(), unwind::sframe::Damage>(())
+    /// ```
     pub fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         match self {
             Self::SFrame(tables) => tables.verify_code(code, address),
@@ -67,8 +98,8 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// Returns the ranges of code whose checksums the tables contain, in ascending order: all code that stays as it was linked. None for tables
-    /// without such checksums. If the tables are damaged, the ranges may be wrong.
+    /// Returns the ranges of code whose checksums the tables contain, in ascending order: all code that does not change after the link. Empty
+    /// for tables without such checksums. If the tables are damaged, the ranges may be wrong.
     pub fn checked_code(&self) -> impl Iterator<Item = Range> + use<'a> {
         match self {
             Self::SFrame(tables) => {
@@ -78,7 +109,7 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// As [`Tables::verified`].
+    /// Sets the result of [`Self::verify`]: see [`Tables::verified`].
     #[must_use]
     pub const fn verified(self, outcome: Result<Verified, Damage>) -> Self {
         match self {
@@ -87,7 +118,17 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// How far the tables lie above the address that they were written for, modulo 2^64, if they tell: what the image was moved by.
+    /// Returns the distance in bytes by which the image was moved: the address of the tables minus the address in the tables, modulo 2^64.
+    /// `None` if the tables do not contain their address.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::ImageTables;
+    ///
+    /// // The image was linked for 0x2000, and a loader put it at 0x8_2000.
+    /// assert_eq!(ImageTables::new(&TABLE, 0x8_2000).moved_by(), Some(0x8_0000));
+    /// ```
     #[must_use]
     pub fn moved_by(&self) -> Option<u64> {
         match self {
@@ -96,7 +137,16 @@ impl<'a> ImageTables<'a> {
         }
     }
 
-    /// The ranges of all functions, in the order of the first section or of the map.
+    /// Returns the ranges of all functions, in the order of the first section or of the map.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::{ImageTables, Range};
+    ///
+    /// let functions: Vec<Range> = ImageTables::new(&TABLE, 0x2000).functions().collect();
+    /// assert_eq!(functions, [Range::new(0x1000, 0x1010), Range::new(0x1010, 0x1030)]);
+    /// ```
     pub fn functions(&self) -> impl Iterator<Item = Range> + use<'a> {
         match self {
             Self::SFrame(tables) => (tables.first()).map_or(Functions::None, |section| {
@@ -107,7 +157,7 @@ impl<'a> ImageTables<'a> {
     }
 }
 
-/// Iterator over the ranges of the functions of either. A chain of both would keep the code of a reader that is left out.
+/// Iterator over the ranges of the functions of both formats. A chain of both would keep the code of a reader that is left out.
 enum Functions<'a> {
     None,
     SFrame(sframe::Functions<'a>),

@@ -1,4 +1,4 @@
-//! The interface between a walk and a table, whatever its format.
+//! The interface between a walk and a table of any format.
 
 mod arm;
 #[cfg(target_has_atomic = "64")]
@@ -23,68 +23,87 @@ pub use cached::Cached;
 pub use code::{CodeReader, FunctionAt};
 pub use image::ImageTables;
 
-/// A source of rows: tables of one format. A walk uses them only by this trait.
+/// A source of unwind rows: tables of one format. A walk uses tables through this trait only.
 ///
-/// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map), [`ImageTables`] and
-/// [`ehabi::Tables`](crate::ehabi::Tables) are some. A slice of sources is one too, asked in order: an image and its modules, or tables
-/// of different formats as `&[&dyn RowSource]`.
+/// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map), [`ImageTables`], [`ehabi::Tables`](crate::ehabi::Tables) and
+/// [`ArmTables`] implement it. A slice of sources is a source, too, and uses the first one that has a row: for an image and its modules, or
+/// for tables of different formats as `&[&dyn RowSource]`.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{ImageTables, RowSource, Unwinder, ehabi, sframe::Tables};
+///
+/// // The tables of an image and of a module.
+/// let sources = [ImageTables::none(), ImageTables::new(&TABLE, 0x2000)];
+/// let unwinder = Unwinder::new(&sources[..]);
+/// assert!(sources[..].covers(0x1018) && !sources[..].covers(0x5000));
+/// ```
 pub trait RowSource {
-    /// Whether there are rows for this machine.
+    /// Checks whether the source has rows for this architecture.
     ///
     /// # Errors
-    /// Why not, as the end of a walk; [`End::Unusable`] for sources outside of this crate.
+    /// Returns an error if it has none: the reason with which a walk ends. A source outside of this crate returns [`End::Unusable`].
     fn describes(&self, machine: Machine) -> Result<(), End>;
 
-    /// Writes the row for the address `pc`, and its function or as much of that as takes no search, to `found`, which may be written even
-    /// on an error. It is not returned by value, because it is large, and copies of it cost more than the look-up.
+    /// Looks up the row for the address `pc`, and writes the row and its function to `found`.
+    ///
+    /// The range in `found` may be a part of the function, if finding all of it would take a search: see [`Self::function`]. `found` may be
+    /// written even on an error. It is an argument because it is large: a copy would cost more than the look-up.
     ///
     /// # Errors
-    /// See [`LookupError`].
+    /// Returns an error if no usable row exists for `pc`: see [`LookupError`].
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError>;
 
-    /// All of the function at the address `pc`, which has a row, if [`Self::look_up`] may write less. By default that is `None`: what it
-    /// writes is all of it. A source around another one asks that.
+    /// Returns the addresses of the whole function at the address `pc`, which has a row, if [`Self::look_up`] may write a part of them.
+    ///
+    /// By default `None`: [`Self::look_up`] writes the whole function. A source that wraps another source must forward the call.
     #[inline(always)]
     fn function(&self, _pc: u64) -> Option<Range> {
         None
     }
 
-    /// Whether the address `other` is in the function of which [`Self::look_up`] of this source has `found` a row, if it may write less than
-    /// all of that. By default it never does. A source around another one asks that: else walks by a [`Map`](crate::map::Map) are in doubt.
+    /// Checks whether the address `other` is in the function whose row [`Self::look_up`] of this source wrote to `found`. Needed if
+    /// [`Self::look_up`] may write a part of the function.
+    ///
+    /// By default false. A source that wraps another source must forward the call; otherwise walks with a [`Map`](crate::map::Map) are in
+    /// doubt.
     #[inline(always)]
     fn is_one_function(&self, _found: &Found, _other: u64) -> bool {
         false
     }
 
-    /// Writes what the row for the address `pc` says beyond `found`, of a source that [`Self::look_up`] finds it in. Called for
-    /// [`arm`](crate::arm) only. By default that is nothing.
+    /// Writes the rules for further registers in the row for the address `pc`, for which [`Self::look_up`] finds a row. A walk calls this for
+    /// [`arm`](crate::arm) only. By default there are no such rules.
     fn restored(&self, pc: u64, restored: &mut Restored) {
         let _ = (pc, restored);
     }
 
-    /// Where trap code at the address `pc`, which a row of this source is for, has the link register of what it interrupted, on AArch64. A walk
-    /// asks only there. By default that is not known.
+    /// Returns the rule for the interrupted link register in trap code at the address `pc`, for which this source has a row. A walk calls this
+    /// for trap code on AArch64 only. By default `None`: the location is not known.
     #[inline(always)]
     fn interrupted_link(&self, _pc: u64) -> Option<Rule> {
         None
     }
 
-    /// The stack pointer of code without a caller at the address `pc`, which a row of this source is for, if the code has loaded a constant into
-    /// it: its stack is empty there. A walk asks only at its last frame. By default that is not known.
+    /// Returns the stack pointer at the address `pc` in code without a caller, for which this source has a row, if the code loaded a constant
+    /// into the stack pointer. The stack is empty at this address. A walk calls this for its last frame only. By default `None`.
     #[inline(always)]
     fn stack_pointer(&self, _pc: u64) -> Option<u64> {
         None
     }
 
-    /// Whether the address `pc` is in a function that it has rows for.
+    /// Checks whether the address `pc` is in a function of the source.
     fn covers(&self, pc: u64) -> bool;
 
-    /// If these rows are known to be damaged: why no walk by them may be complete.
+    /// Returns the reason why no walk with these rows is complete, if the rows are known to be damaged.
     fn doubt(&self) -> Option<End>;
 
-    /// The function at the address `pc`, which lies in `code`, and rules for it that are read out of that; `None` if there are none. A walk
-    /// asks only where there is no row, and marks what it finds so: [`How::Analysis`](crate::How). By default there are none:
-    /// [`CodeReader`] has them.
+    /// Analyses the code of the function at the address `pc`, which is in `code`, and returns the function and rules for `pc`; `None` if the
+    /// analysis finds no rules.
+    ///
+    /// A walk calls this only if no row exists, and marks the frame with [`How::Analysis`](crate::How). By default `None`: use
+    /// [`CodeReader`].
     #[inline(always)]
     fn read_code(&self, _machine: Machine, _code: &Code<'_>, _pc: u64) -> Option<Found> {
         None
@@ -135,7 +154,7 @@ impl<S: RowSource + ?Sized> RowSource for &S {
     }
 }
 
-/// Uses the first source that has a row. An error is returned only if no source has one.
+/// Uses the first source that has a row. A look-up returns an error only if no source has a row.
 impl<S: RowSource> RowSource for [S] {
     fn describes(&self, machine: Machine) -> Result<(), End> {
         let mut outcome = Err(End::Unusable("there is no source of rows"));
@@ -203,7 +222,7 @@ impl<S: RowSource> RowSource for [S] {
     }
 }
 
-/// The first source that has a row for the address `pc`.
+/// Returns the first source that has a row for the address `pc`.
 fn with_row<S: RowSource>(sources: &[S], pc: u64) -> Option<&S> {
     let mut found = Found::EMPTY;
     let mut sources = sources.iter();

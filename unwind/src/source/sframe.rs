@@ -18,7 +18,7 @@ impl RowSource for Tables<'_> {
 
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         match &self.first {
-            // An image of a linker that merges sections has only one.
+            // If the linker merges sections, there is only one.
             Ok(first) if self.has_one() => first.look_up(pc, found),
             _ => self.look_up_in_all(pc, found),
         }
@@ -38,7 +38,7 @@ impl RowSource for Tables<'_> {
         self.find(|section| section.covers(pc)).is_ok()
     }
 
-    /// Tables that cannot be parsed have no damage: `describes` refuses them.
+    /// Tables that cannot be parsed have no damage, because `describes` returns an error for them.
     fn doubt(&self) -> Option<End> {
         match (self.first, self.damage) {
             (Ok(_), Some(damage)) => Some(End::of_damage(damage)),

@@ -1,4 +1,4 @@
-//! Fallbacks: the caller's frame where there is no usable row.
+//! Fallbacks: the caller's frame if there is no usable row.
 
 use bitflags::bitflags;
 
@@ -12,25 +12,42 @@ use crate::walk::frame::lookup_pc;
 use crate::walk::{FrameKind, Unwinder};
 
 bitflags! {
-    /// Ways to find the caller without a usable row: which of them a walk may try. Their order is not a choice: the one that tells the most
-    /// comes first, so that none is ever asked before a better one has failed. First rows; then the code, which knows the frame of any
-    /// function at any instruction; then the link register, of a function that has no frame; then the frame pointer, which skips the
-    /// caller of a function that has not made its frame yet; last a scan. Each frame found so is marked in its [`How`], and the walk is
-    /// not complete.
+    /// The set of fallbacks: methods that find a caller if no row can be used. See [`Unwinder::fallbacks`].
     ///
-    /// A row that leads to no caller (a damaged stack) is not asked for again as code: what the function does, its row said.
+    /// A walk tries the allowed fallbacks in a fixed order, the most reliable first:
+    ///
+    /// 1. [`Self::ANALYSIS`] of the code, which finds the frame of any function at any instruction;
+    /// 2. the [`Self::LINK_REGISTER`], for a function without a frame;
+    /// 3. the [`Self::FRAME_POINTER`], which skips the caller of a function that has not set up its frame yet;
+    /// 4. a [`Self::SCAN`] of the stack.
+    ///
+    /// A frame that a fallback found is marked in [`Frame::how`](crate::Frame::how), and the walk is in doubt. If a row exists but does not
+    /// lead to a caller (on a damaged stack, for example), the code is not analysed, because the row already describes it.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::{Code, Fallbacks, How, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    ///
+    /// // No scan, because its frames may be wrong.
+    /// let code = [Code::new(&CODE, 0x1000)];
+    /// let unwinder = Unwinder::new(Tables::new(&ENTRY_TABLE, 0x2000)).code(&code);
+    /// let unwinder = unwinder.fallbacks(Fallbacks::all() - Fallbacks::SCAN);
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0x8000), Stacks::new(&[STACK], read));
+    /// let caller = frames.nth(1).expect("the frame pointer leads to the caller");
+    /// assert_eq!((caller.how, caller.letter()), (How::FramePointer, 'f'));
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Fallbacks: u8 {
-        /// The link register or, on x86-64, the word on top of the stack: for the innermost or an interrupted frame
-        /// whose code has no rows, or is no code (a call through a bad pointer).
+        /// The link register or, on x86-64, the word on top of the stack. For the first frame or an interrupted frame, if its code has no
+        /// rows, or if the program counter is not in code (after a call through a bad pointer).
         const LINK_REGISTER = 1;
-        /// The frame record at the frame pointer.
+        /// The frame record at the frame pointer: the saved frame pointer and the return address.
         const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address, because there is a call before it. Needs
-        /// [`Unwinder::code`].
+        /// A scan of the stack: every word that could be a return address, because a call precedes that address. Needs [`Unwinder::code`].
         const SCAN = 4;
-        /// What the function's code does to its frame, where the source of rows can read it ([`CodeReader`](crate::CodeReader)) and has no
-        /// row for it. Needs [`Unwinder::code`].
+        /// An analysis of the function's code, if the source of rows is a [`CodeReader`](crate::CodeReader) and has no row. Needs
+        /// [`Unwinder::code`].
         const ANALYSIS = 8;
     }
 }
@@ -43,8 +60,8 @@ impl defmt::Format for Fallbacks {
 }
 
 impl<S: RowSource> Unwinder<'_, S> {
-    /// The caller by the link register, or by the word that a call has pushed. Only where that is likely to be the return
-    /// address still: a call through a bad pointer, or an innermost function that no table describes.
+    /// Returns the step to the caller with the link register, or with the word that a call pushed. Only if that is likely to be the return
+    /// address still: after a call through a bad pointer, or in an innermost function that no table describes.
     #[inline(never)]
     pub(super) fn by_link<R: RegisterSet>(
         &self,
@@ -87,7 +104,7 @@ impl<S: RowSource> Unwinder<'_, S> {
         Some(Step { next, way })
     }
 
-    /// The caller by the frame record at the frame pointer: saved frame pointer, return address.
+    /// Returns the step to the caller with the frame record at the frame pointer: saved frame pointer, return address.
     #[inline(never)]
     pub(super) fn by_record<R: RegisterSet>(
         &self,
