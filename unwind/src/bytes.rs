@@ -1,8 +1,8 @@
-//! Reading numbers out of a byte slice, in either byte order. A read out of bounds returns `None`.
+//! Reads of numbers in a byte slice, in either byte order. A read out of bounds returns `None`.
 
 use crate::reads;
 
-/// The byte order in which a table was written.
+/// A byte order: of a table, or of an ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ByteOrder {
@@ -13,13 +13,13 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// That of the machine that runs this.
+    /// The byte order of the machine that runs this code.
     pub(crate) const NATIVE: Self = match cfg!(target_endian = "little") {
         true => Self::Little,
         false => Self::Big,
     };
 
-    /// The number in `bytes`, at most four.
+    /// Returns the number in `bytes`, at most four.
     #[inline(always)]
     pub(crate) fn number(self, bytes: &[u8]) -> u32 {
         reads::note();

@@ -1,5 +1,22 @@
-//! A trace in lines of a given width, for a screen, or for a picture that a phone reads. Of a name or a path that is too long the tail is
-//! kept, as that differs most between frames; what is left out is shown as two dots.
+//! A backtrace in lines of a given width, for a screen, or for a picture that a phone reads.
+//!
+//! If a name or a path is too long, its tail is kept, because tails differ most between frames, and two dots replace the rest.
+//!
+//! ```
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+//! # use example::*;
+//! use unwind::{Code, Stacks, Unwinder, compact, report::Text, sframe::Tables, x86_64::Registers};
+//!
+//! let code = [Code::new(&CODE, 0x1000)];
+//! let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+//! let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+//! let (mut screen, text) = (String::new(), Text::new(None));
+//! frames.tell(&mut |event| compact::write(&mut screen, &text, event, 40))?;
+//! assert_eq!(screen, "  0 p 0x1018\n  1 r 0x1005\nend of backtrace: complete, 2 frames\n");
+//! # Ok::<(), std::fmt::Error>(())
+//! ```
+//!
+//! # Form
 //!
 //! ```text
 //! frame   = number " " letter " " name [ place ] { newline inlined } [ newline tail ]
@@ -7,14 +24,14 @@
 //! tail    = "      by a tail call from " name
 //! place   = " (" file ":" line ")"
 //! number  = at least three characters, right-aligned, decimal, from 0
-//! letter  = as in the long form: "p" or "r" by a table; anything else is in doubt
-//! name    = an address where there is none: "0x" hexadecimal digits
+//! letter  = as in the long form: "p" or "r" with a table; anything else is in doubt
+//! name    = if the name is not known, the address: "0x" hexadecimal digits
 //! trap    = "--- " words
 //! left    = "--- " count " frames left out"
-//! end     = as in the long form, whole: a verdict is never shortened
+//! end     = as in the long form, never shortened
 //! ```
 //!
-//! Lines are shortened by characters, each of which is taken for one column wide.
+//! The width counts characters. Each character counts as one column.
 
 use core::fmt::{Result, Write};
 
@@ -24,26 +41,28 @@ use crate::text;
 use crate::trace::Event;
 use crate::walk::Frame;
 
-/// The narrowest lines, in characters: room for the numbers of a frame, and for something of its name and its path.
+/// The minimum width of lines, in characters: enough for the numbers of a frame, and for parts of its name and its path.
 pub const NARROWEST: usize = 40;
 
-/// What stands before the name of a function that the one before it is inlined into.
+/// The text before the name of a function into which the previous function is inlined.
 const INLINED: &str = "      in ";
 
-/// What stands before the name of a function that was called and went on by a jump.
+/// The text before the name of a function that was called and left by a jump.
 const TAIL_CALL: &str = "      by a tail call from ";
 
-/// What stands before words that are no frame.
+/// The text before words that are not a frame.
 const RULE: &str = "--- ";
 
-/// What stands for what is left out.
+/// The text instead of omitted characters.
 const DOTS: &str = "..";
 
-/// Writes the lines of an event, each with its newline, and none but the end longer than `width` characters, or [`NARROWEST`].
-/// Names come from `text`; the lines that it adds to interruptions are left out.
+/// Writes the lines of an event, each with its newline. Lines have at most `width` characters, or [`NARROWEST`] if that is greater, except the
+/// last line of a backtrace.
+///
+/// Names come from `text`. The lines that `text` adds to interruptions are omitted.
 ///
 /// # Errors
-/// The errors of `out`.
+/// Returns an error if `out` does.
 pub fn write<R>(
     out: &mut dyn Write,
     text: &Text<'_>,
@@ -80,7 +99,7 @@ pub fn write<R>(
     }
 }
 
-/// A part of a line, which is written once to be counted, and once more to be seen.
+/// A part of a line. It is written once to count its characters, and then to the output.
 type Part<'a> = &'a dyn Fn(&mut dyn Write) -> Result;
 
 #[inline(never)]
@@ -103,7 +122,7 @@ fn write_frame<R>(
     })
 }
 
-/// Writes the functions that a frame's code belongs to: the first one in so many characters, each other one in a line of its own.
+/// Writes the functions with code at a frame's address: the first in at most `room` characters, each of the others in a line of its own.
 #[inline(never)]
 fn write_names<R>(
     out: &mut dyn Write,
@@ -147,7 +166,7 @@ fn write_source(out: &mut dyn Write, source: &SourceFrame<'_>, room: usize) -> R
     }
 }
 
-/// Writes a name and its place in so many characters. The path gets what the name leaves, and a third if it needs that.
+/// Writes a name and its place in at most `room` characters. The path gets the rest after the name, and at least a third if it needs that.
 #[inline(never)]
 fn write_place(
     out: &mut dyn Write,
@@ -170,7 +189,7 @@ fn write_place(
     line(out)
 }
 
-/// Writes what `write` writes: all of it, if it has at most `room` characters, or its tail behind dots.
+/// Writes the output of `write`: all of it if it has at most `room` characters, otherwise dots and its tail.
 fn write_tail(out: &mut dyn Write, room: usize, write: Part<'_>) -> Result {
     let length = count(write)?;
     if length <= room {
@@ -184,7 +203,7 @@ fn write_tail(out: &mut dyn Write, room: usize, write: Part<'_>) -> Result {
     })
 }
 
-/// The same with the head, and dots behind it.
+/// Writes the output of `write`: all of it if it has at most `room` characters, otherwise its head and dots.
 fn write_head(out: &mut dyn Write, room: usize, write: Part<'_>) -> Result {
     if count(write)? <= room {
         return write(out);
@@ -194,7 +213,7 @@ fn write_head(out: &mut dyn Write, room: usize, write: Part<'_>) -> Result {
     out.write_str(DOTS)
 }
 
-/// How many characters this writes.
+/// Returns the number of characters that `write` writes.
 fn count(write: Part<'_>) -> core::result::Result<usize, core::fmt::Error> {
     let mut counted = Counted::default();
     write(&mut counted)?;
@@ -216,7 +235,7 @@ impl Write for Counted {
     }
 }
 
-/// Passes on all but the first characters.
+/// Passes on all characters except the first `skip`.
 struct Tail<'a> {
     out: &'a mut dyn Write,
     skip: usize,
@@ -234,7 +253,7 @@ impl Write for Tail<'_> {
     }
 }
 
-/// Passes on the first characters.
+/// Passes on the first `room` characters.
 struct Head<'a> {
     out: &'a mut dyn Write,
     room: usize,

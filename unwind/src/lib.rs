@@ -1,68 +1,65 @@
-//! An SFrame unwinder for kernels: who called whom, from any instruction, on any stack, and why the list ends.
+//! A stack unwinder for kernels: from the registers of any instruction, it finds the chain of callers, on any stack, and reports why the list
+//! ends.
 //!
-//! What you give it:
+//! # Start here
 //!
-//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`]: [`map::Map`];
-//!   [`ImageTables`], which is whichever of both an image has; ARM's exception tables ([`ehabi::Tables`]), and both of them ([`ArmTables`]);
-//! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`arm::Registers`], [`s390x::Registers`]);
-//! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
-//! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
-//! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
-//!
-//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as events ([`Trace`]), which are written as text
-//! ([`report::Backtrace`]), as markup ([`mod@markup`]), in lines of a given width ([`compact`]) or in a form of your own, line by line as the walk goes.
-//!
-//! What it promises:
-//!
-//! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
-//! - No read outside the memory you gave it, none of a word that is not aligned, and an end after finitely many steps
-//!   ([`Stacks`] is the proof).
-//! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
-//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and a call stands before each
-//!   return address that leads to the function of the frame before it, directly or by tail calls; and never by tables that were
-//!   verified ([`sframe::Tables::verify`]) and found damaged.
-//!
-//! An address is a `u64`, and an offset never is (`u32`, `i32`, `i64`), so that none is taken for the other. Newtypes
-//! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be
-//! wrapped where it comes in and unwrapped where it goes out.
-//!
-//! What it does not do: restore callee-saved registers where it does not need them (SFrame does not describe them; ARM's exception
-//! tables and rule maps do), catch unwinding, read DWARF.
+//! 1. Link the kernel with `sframe-link`, which adds unwind tables and symbols.
+//! 2. Create an [`Unwinder`] from the tables ([`ImageTables`]) and the kernel's code ([`Code`]).
+//! 3. Start a walk with [`Unwinder::frames`]: with the registers ([`x86_64::Registers`], [`aarch64::Registers`], [`arm::Registers`],
+//!    [`s390x::Registers`]) and the memory to read ([`Stacks`], [`Undeclared`] or [`Unbounded`]).
+//! 4. Iterate over the frames ([`Frames`], [`Frame`]), then call [`Frames::end`]. Or write a report ([`report::Backtrace`], [`compact`],
+//!    [`mod@markup`], [`Trace`]), with names from a [`symbols::SymbolTable`].
 //!
 //! ```
-//! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+//! # use example::{CODE, TABLE};
+//! use unwind::{Code, End, ImageTables, Range, Stacks, Unwinder, x86_64::Registers};
 //!
-//! # let table: [u8; 107] = [
-//! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
-//! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
-//! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
-//! #     1, 0, 0, 0, 0,  0, 0,
-//! #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
-//! #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
-//! #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
-//! # ];
-//! // `table` describes an entry function at 0x1000 and a function at 0x1010 that pushes its frame pointer.
-//! let tables = Tables::new(&table, 0x2000);
-//! // The code of the entry function: `call 0x1010`.
-//! let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
-//! // The stack of that function, called from 0x1005: the saved frame pointer and the return address.
+//! // `TABLE` describes an entry function at 0x1000, and a function at 0x1010 that pushes its frame pointer. `CODE` is their code. In a
+//! // kernel, both are between linker symbols.
+//! let tables = ImageTables::new(&TABLE, 0x2000);
+//! let code = [Code::new(&CODE, 0x1000)];
+//! // The stack of the second function, which was called from 0x1005: the saved frame pointer and the return address.
 //! let words = [0, 0x1005];
-//! let stack = Range::new(0x8000, 0x8010);
+//! let stacks = [Range::new(0x8000, 0x8010)];
 //! let read = |address| words.get((address as usize - 0x8000) / 8).copied();
-//! let ranges = [stack];
-//! let unwinder = Unwinder::new(tables).code(&code);
-//! let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read));
 //!
+//! let unwinder = Unwinder::new(tables.verified(tables.verify())).code(&code);
+//! let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&stacks, read));
 //! let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
 //! assert_eq!(pcs, [0x1018, 0x1005]);
 //! assert_eq!(frames.end(), Some(End::Complete));
 //! ```
 //!
+//! The examples of this crate use `TABLE`, `CODE`, `STACK` and `read` of this program, unless they contain others.
+//!
+//! # Promises
+//!
+//! - No allocation, no `unsafe`, no lock, no mutable static. No panic, except in `Debug` output: every function accepts any input.
+//! - No read outside the memory that you pass, and no read of a word that is not aligned. Each walk ends after finitely many steps
+//!   ([`Stacks`] explains why).
+//! - Frames that were found are never lost. A frame that was found without a table is marked in [`Frame::how`].
+//! - [`End::Complete`] means that every caller is in the list, under the assumptions in the repository's `docs/proof.md`: each step used a
+//!   proven row, a call precedes each return address and leads to the function of the previous frame, directly or by tail calls, and the stack
+//!   is empty at the last frame. A walk with tables that were verified ([`ImageTables::verify`]) and found damaged never ends so.
+//!
+//! The crate does not restore callee-saved registers that no row needs (SFrame does not describe them; exception tables and rule maps for ARM
+//! do), catch panics, or read DWARF.
+//!
+//! # Addresses and offsets
+//!
+//! An address is a `u64`. An offset or a size in a table is a `u32`, `i32` or `i64`, so that the compiler distinguishes them. There are no types
+//! for both, because a kernel would have to wrap and unwrap every number from a linker symbol, a register or a trap frame.
+//!
 //! # Features
 //!
-//! `sframe`, `map` and `symbols`, on by default, are the readers of these formats. One that a kernel does not need can be left out: its
-//! code is gone then, and its bytes are refused with an error that says so (`LeftOut`). With `defmt`, which is off, the public types
-//! implement `defmt::Format`.
+//! The features `sframe`, `map` and `symbols` contain the readers of these formats, and are on by default. Without a feature, its code is not in
+//! the kernel, and its bytes are rejected with the error `LeftOut`. With `defmt`, which is off by default, the public types implement
+//! `defmt::Format`.
+//!
+//! # Extension
+//!
+//! A further table format implements [`RowSource`].
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -115,7 +115,7 @@ impl Kept {
     /// The rules if each register still has the caller's value.
     pub const ALL: Self = Self([Self::SAME; Self::COUNT]);
 
-    /// Creates the rules from the bytes in a rule map: see the section on kept registers in its [format](crate::map).
+    /// Creates the rules from the bytes in a rule map: see "Kept registers" in its [format](crate::map::format).
     #[must_use]
     pub const fn of_bytes(bytes: [u8; Self::COUNT]) -> Self {
         Self(bytes)

@@ -1,9 +1,9 @@
-//! A trace as events: the content of a report, independent of the form in which it is written.
+//! A backtrace as events: the content of a report, independent of the form in which it is written.
 //!
-//! Only this file decides which frames are left out, where an interruption is and what the verdict is. Text, markup and log
-//! frames only write the events, so they differ only in form. One thing only names tell: whether a tail call was one, or a jump
-//! between pieces of one function. So who has the names asks [`are_of_one_function`](crate::symbols::are_of_one_function): text
-//! by `.symbols`, and the host for what comes without.
+//! Only this module decides which frames are left out, where an interruption is, and what the verdict is. Text, markup and log frames write
+//! the events, so they differ only in form. Names are needed to distinguish a tail call from a jump between pieces of one function. So the
+//! code that has the names calls [`are_of_one_function`](crate::symbols::are_of_one_function): the text form if there are symbols, otherwise
+//! the host.
 
 use core::fmt;
 
@@ -14,64 +14,87 @@ use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
 use crate::walk::{Frame, FrameKind, Frames};
 
-/// A part of a trace, in the order in which a report has them.
+/// An event of a backtrace, in the order of a report: a frame, or a statement about frames. See [`Trace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'f, R> {
-    /// The last frame was reached by a tail call: another function than its own was called, or another piece of it.
+    /// A tail call: the call that led to the previous frame is a call of another function, or of another piece of its function.
     TailCall {
-        /// Where the last frame is looked up: [`Frame::lookup_pc`].
+        /// The address with which to look up the previous frame: see [`Frame::lookup_pc`].
         reached: u64,
-        /// The address that the call leads to.
+        /// The address that was called.
         called: u64,
     },
-    /// So many frames follow that are left out.
+    /// A number of frames that are left out here.
     LeftOut(u32),
-    /// The next frame was interrupted; the address of the trap frame, if it is complete: [`Frame::trap_frame`].
+    /// An interruption: the next frame was interrupted. The address is [`Frame::trap_frame`] of that frame.
     Interrupted(Option<u64>),
     /// A frame, with its number, from 0.
     Frame(u32, &'f Frame<R>),
-    /// The last event.
+    /// The end of the backtrace, the last event.
     End {
-        /// Why there is no further frame.
+        /// The reason why the walk ended.
         end: End,
-        /// The first frame that is in doubt.
+        /// The first doubt about the frames.
         doubt: Option<Doubt>,
-        /// How many frames there are, also those that were left out.
+        /// The number of frames, including frames that were left out.
         count: u32,
     },
 }
 
-/// The frames of a walk as events: all of them, or the first and the last.
+/// The frames of a walk as events: all frames, or the first and the last ones. For a report in a form of your own.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, End, Event, Stacks, Trace, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000)).code(&code);
+/// let frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+/// let mut log = vec![];
+/// let end = Trace::new(frames).tell(&mut |event| {
+///     match event {
+///         Event::Frame(number, frame) => log.push((*number, frame.pc)),
+///         Event::End { end, .. } => assert!(end.is_complete()),
+///         _ => {}
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((log, end), (vec![(0, 0x1018), (1, 0x1005)], End::Complete));
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace<'a, R, M, S = Tables<'a>> {
     frames: Frames<'a, R, M, S>,
-    /// How many of the first and of the last frames to show, if not all.
+    /// The numbers of the first and of the last frames to show; `None` for all.
     ends: Option<(u32, u32)>,
 }
 
 impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M, S> {
-    /// The remaining frames of `frames`.
+    /// Creates the events of the remaining frames of `frames`.
     pub const fn new(frames: Frames<'a, R, M, S>) -> Self {
         Self { frames, ends: None }
     }
 
-    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Of a recursion of more than
-    /// 260 frames, it shows a few of the first ones, and the last ones. Frames that were interrupted, or not found by table, are never
-    /// left out. To know how many frames there are, it walks to the end once it has shown the first ones, and to the end of each
-    /// recursion.
+    /// Limits the events to `first` frames at the beginning and `last` frames at the end, for a stack that a recursion filled.
+    ///
+    /// A recursion of more than about 260 frames is shortened earlier: to a few of its first frames, and its last frames. Frames that were
+    /// interrupted, or that were not found with a row, are never left out.
+    ///
+    /// The number of frames must be known for this, so a separate walk counts them after the first frames, and at each recursion.
     #[must_use]
     pub const fn ends(mut self, first: u32, last: u32) -> Self {
         self.ends = Some((first, last));
         self
     }
 
-    /// Walks, and passes each event to `listener`; returns why the walk ended. A second call passes only the end again.
+    /// Walks, passes each event to `listener`, and returns why the walk ended. A second call passes only the end again.
     ///
-    /// A callback, not an iterator of events: that would need a buffer for the frame that follows other events.
+    /// (An iterator of events would need a buffer for the frame that follows other events.)
     ///
     /// # Errors
-    /// The errors of the listener; the first one ends the trace.
+    /// Returns an error if the listener does. The first error ends the walk.
     pub fn tell(
         &mut self,
         listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
@@ -81,11 +104,28 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
 }
 
 impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S> {
-    /// As [`Trace::tell`], of all remaining frames, which stay where they are: a [`Trace`] has a walk of its own, and copies it to count
-    /// frames that it leaves out, which is twice another half a kilobyte of stack.
+    /// Walks, passes each event of the remaining frames to `listener`, and returns why the walk ended.
+    ///
+    /// This needs less stack than [`Trace::tell`]: a [`Trace`] contains a walk, and copies the walk to count frames that it leaves out. Each
+    /// takes half a kilobyte.
     ///
     /// # Errors
-    /// The errors of the listener; the first one ends the trace.
+    /// Returns an error if the listener does. The first error ends the walk.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// # use unwind::{Event, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    /// # let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000));
+    /// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+    /// let mut count = 0;
+    /// frames.tell(&mut |event| {
+    ///     count += u32::from(matches!(event, Event::Frame(..)));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(count, 2);
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
     pub fn tell(
         &mut self,
         listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
@@ -93,7 +133,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         self.tell_parts::<false>(None, listener)
     }
 
-    /// Tells all frames; or, if `MAY_COUNT`, the first and the last ones.
+    /// Passes the events of all frames or, if `MAY_COUNT`, of the first and the last frames.
     fn tell_parts<const MAY_COUNT: bool>(
         &mut self,
         ends: Option<(u32, u32)>,
@@ -155,7 +195,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         self.tell_end(number, listener)
     }
 
-    /// Tells the last event. Not inlined, so that it is not on the stack during the walk.
+    /// Passes the last event. Not inlined, so that the event is not on the stack during the walk.
     #[inline(never)]
     fn tell_end(
         &self,

@@ -1,23 +1,23 @@
-//! Why bytes are not a map that can be used.
+//! The reasons why bytes are not a usable map.
 
 use core::fmt;
 
-/// Why [`Map::parse`](super::Map::parse) refuses bytes.
+/// The reason why [`Map::parse`](super::Map::parse) rejects bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum MapError {
     /// There are no bytes: the image was linked without a map.
     Empty,
-    /// Fewer bytes than the header, or than the header says.
+    /// There are fewer bytes than a header has, or than the length in the header.
     Short,
     /// The first four bytes are not the magic number in either byte order.
     BadMagic,
-    /// A version that this reader does not know.
+    /// The version is unknown.
     UnknownVersion(u8),
-    /// An ABI number that SFrame does not name.
+    /// The ABI number is unknown.
     UnknownAbi(u8),
-    /// The header's numbers contradict each other or the format's limits.
+    /// The header's numbers contradict each other or violate the format's limits.
     BadHeader,
     /// This crate is built without its feature `map`.
     LeftOut,

@@ -1,8 +1,7 @@
-//! The rule map: which rules hold at an address, in a form that is made for look-ups and for little memory. `linker` makes it
-//! from the same rows as `.sframe`, and compares both at each row.
+//! The rule map: the rules for each address, in a form for fast look-ups and little memory.
 //!
-//! The layout is in `FORMAT.md`. A map says what a walk needs, and no more: by which key a return address is signed, only `.sframe`
-//! tells.
+//! `sframe-link` makes it from the same rows as `.sframe`, and compares both at each row. A map contains only the data that a walk needs. For
+//! example, it does not contain the key with which a return address is signed. The module [`mod@format`] describes the format.
 
 mod error;
 mod find;

@@ -1,4 +1,4 @@
-//! A map: its header, checked once, and its parts.
+//! A map: its header, which is checked once, and its parts.
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::code_checksums::{self, CheckedCode, CodeChecksums, compare};
@@ -13,8 +13,25 @@ use crate::row::Kept;
 use crate::sframe::{Abi, Damage, Verified};
 use crate::stack_pointers::{self, StackPointers};
 
-/// A rule map, borrowed. Parsing checks the header and that all parts lie inside; after that every look-up is total, whatever the
-/// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
+/// A rule map, borrowed from its bytes. For an image that may have SFrame tables instead, use [`ImageTables`](crate::ImageTables).
+///
+/// Parsing checks the header, and that all parts are inside the map. After that, every look-up accepts any bytes. A wrong bit can lead to a
+/// wrong rule, and only [`Self::verify`] notices it.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// use unwind::{Code, End, Stacks, Unwinder, map::Map, x86_64::Registers};
+///
+/// let map = Map::parse(&MAP, 0x2000)?;
+/// let map = map.verified(map.verify());
+/// let code = [Code::new(&CODE, 0x1000)];
+/// let unwinder = Unwinder::new(map).code(&code);
+/// let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+/// assert_eq!(frames.by_ref().count(), 2);
+/// assert_eq!(frames.end(), Some(End::Complete));
+/// # Ok::<(), unwind::map::MapError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
     /// The start of the first region, and its pages, if this machine can read their numbers as they are and words have 8 bytes: nearly all
@@ -27,17 +44,17 @@ pub struct Map<'a> {
     pub(super) long_rules: &'a [[u8; format::LONG_RULE_SIZE]],
     pub(super) exceptions: &'a [[u8; format::EXCEPTION_SIZE]],
     pub(super) pages: &'a [[u8; format::PAGE_SIZE]],
-    /// Of each page how many of its changes come before each block, and before the block after the last one.
+    /// For each page, the number of its changes before each block, and the number of all its changes.
     pub(super) blocks: &'a [[u8; format::BLOCKS_SIZE]],
     pub(super) changes: &'a [[u8; format::CHANGE_SIZE]],
-    /// All of it, from the header to the checksum.
+    /// The whole map, from the header to the checksum.
     data: &'a [u8],
     pub(super) address: u64,
     linked: u64,
     pub(super) order: ByteOrder,
-    /// `None`: that of 32-bit ARM.
+    /// The ABI; `None` for 32-bit ARM.
     abi: Option<Abi>,
-    /// Bytes of a unit of code, as a power of two.
+    /// The size of a unit of code in bytes, as a power of two.
     pub(super) unit: u32,
     /// The last code of a rule that begins no function.
     pub(super) plain: u8,
@@ -50,16 +67,22 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// Whether bytes begin as a map does.
+    /// Checks whether bytes begin like a map.
     pub(crate) fn is_one(bytes: &[u8]) -> bool {
         let magic = bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic));
         magic.is_some_and(|magic| [magic, magic.swap_bytes()].contains(&format::MAGIC))
     }
 
-    /// Parses the map that starts at the first of `bytes`, which lies at `address` in memory. Bytes after its end are left alone.
+    /// Parses the map at the beginning of `bytes`, whose first byte is at `address` in memory. Bytes after the end of the map are ignored.
     ///
     /// # Errors
-    /// See [`MapError`].
+    /// Returns an error if the header cannot be used, or if a part ends outside of the map: see [`MapError`].
+    ///
+    /// ```
+    /// use unwind::map::{Map, MapError};
+    ///
+    /// assert_eq!(Map::parse(&[0; 64], 0x2000).err(), Some(MapError::BadMagic));
+    /// ```
     #[inline(never)]
     pub fn parse(bytes: &'a [u8], address: u64) -> Result<Self, MapError> {
         if bytes.is_empty() {
@@ -153,11 +176,22 @@ impl<'a> Map<'a> {
         })
     }
 
-    /// Compares the checksum, which every map has, with the bytes. Takes time in proportion to their number: a kernel calls it
-    /// once, when a report begins, and hands the result to [`Self::verified`].
+    /// Verifies the checksum of the map. The time is proportional to the size of the map. Call this once, when a report begins, and pass the
+    /// result to [`Self::verified`].
     ///
     /// # Errors
-    /// [`Damage::Checksum`].
+    /// Returns [`Damage::Checksum`] if the checksum is wrong.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+    /// # use example::*;
+    /// use unwind::{map::Map, sframe::Damage};
+    ///
+    /// let mut damaged = MAP;
+    /// damaged[80] ^= 1;
+    /// assert_eq!(Map::parse(&damaged, 0x2000)?.verify(), Err(Damage::Checksum));
+    /// # Ok::<(), unwind::map::MapError>(())
+    /// ```
     #[inline(never)]
     pub fn verify(&self) -> Result<Verified, Damage> {
         let (checked, sum) = self
@@ -173,7 +207,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Does the same as [`ImageTables::verify_code`](crate::ImageTables::verify_code).
+    /// Verifies the map and the code in memory: see [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         let verified = self.verify()?;
         let (list, _) = self.behind_stack_pointers();
@@ -189,7 +223,8 @@ impl<'a> Map<'a> {
         CheckedCode::new(self.behind_stack_pointers().0, self.order, self.address)
     }
 
-    /// Does the same as [`Section::stack_pointer`](crate::sframe::Section::stack_pointer).
+    /// Returns the stack pointer before the instruction at the address `pc` in code without a caller, if the code loaded a constant into the
+    /// stack pointer: see [`Section::stack_pointer`](crate::sframe::Section::stack_pointer).
     #[must_use]
     pub fn stack_pointer(&self, pc: u64) -> Option<u64> {
         stack_pointers::find(self.behind_kept().0, self.order, self.address, pc)
@@ -214,8 +249,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Sets the result that [`Self::verify`] had for these bytes. A walk by a damaged map never ends
-    /// [`Complete`](crate::End::Complete).
+    /// Sets the result of [`Self::verify`] for these bytes. A walk with a damaged map never ends with [`Complete`](crate::End::Complete).
     #[must_use]
     pub const fn verified(mut self, outcome: Result<Verified, Damage>) -> Self {
         self.damage = match outcome {
@@ -225,13 +259,13 @@ impl<'a> Map<'a> {
         self
     }
 
-    /// The ABI, if it is one of SFrame's: all but that of 32-bit ARM.
+    /// Returns the ABI; `None` for 32-bit ARM, which is not an ABI of SFrame.
     #[must_use]
     pub const fn abi(&self) -> Option<Abi> {
         self.abi
     }
 
-    /// The architecture.
+    /// Returns the architecture.
     #[must_use]
     pub const fn machine(&self) -> Machine {
         match self.abi {
@@ -240,7 +274,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// What offsets in rules that are not long are divided by.
+    /// Returns the number by which offsets in short rules are divided.
     pub(super) const fn scale(&self) -> i64 {
         match self.abi {
             Some(_) => format::SCALE,
@@ -248,12 +282,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// What the rule with this number says of the caller's `r4` to `r10`; `None` in a map for another architecture than 32-bit ARM.
+    /// Returns the rules for the caller's `r4` to `r10` of the rule with this number; `None` in a map that is not for 32-bit ARM.
     pub(super) fn kept(&self, rule: usize) -> Option<Kept> {
         if self.abi.is_some() {
             return None;
         }
-        // They are the last part. Where it is, is not kept, because a map is copied often, and asked for them by 32-bit ARM only.
+        // They are the last part. Its place is not stored, because a map is copied often, and only 32-bit ARM needs this part.
         let size = self.rules.len().checked_mul(format::KEPT_SIZE)?;
         let (_, before) = self.behind_kept();
         let all = before.get(before.len().checked_sub(size)?..)?;
@@ -262,68 +296,68 @@ impl<'a> Map<'a> {
         Some(Kept::of_bytes(bytes))
     }
 
-    /// Whether the map contains a proof: all its rules are proven except the rules that are marked as unproven.
+    /// Checks whether the map contains a proof: all its rules are proven except the rules that are marked as unproven.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         matches!(self.proof, Proof::Proven)
     }
 
-    /// The byte order of the map's own numbers.
+    /// Returns the byte order of the map's own numbers.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         self.order
     }
 
-    /// The address of the map's first byte.
+    /// Returns the address of the map's first byte.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Bytes from the header to the checksum.
+    /// Returns the size of the map in bytes, from the header to the checksum.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.data.len()
     }
 
-    /// How far the map lies above the address that it was written for, modulo 2^64: what its image was moved by.
+    /// Returns the distance in bytes by which the image was moved: the address of the map minus the address in the map, modulo 2^64.
     #[must_use]
     pub const fn moved_by(&self) -> u64 {
         self.address.wrapping_sub(self.linked)
     }
 
-    /// How many regions of code it has, at most [`format::MAX_REGIONS`].
+    /// Returns the number of regions of code, at most [`format::MAX_REGIONS`].
     #[must_use]
     pub const fn region_count(&self) -> usize {
         self.regions.len()
     }
 
-    /// How many rules it has: those of rows, and what says that there is no function or no row.
+    /// Returns the number of rules: the rules of rows, and the rules for code without a function or without rows.
     #[must_use]
     pub const fn rule_count(&self) -> usize {
         self.rules.len()
     }
 
-    /// How many of its rules are long.
+    /// Returns the number of long rules.
     #[must_use]
     pub const fn long_rule_count(&self) -> usize {
         self.long_rules.len()
     }
 
-    /// How many changes of rule it has.
+    /// Returns the number of changes of rule.
     #[must_use]
     pub const fn change_count(&self) -> usize {
         self.changes.len()
     }
 
-    /// How many of the changes have a rule that no byte names.
+    /// Returns the number of changes whose rule does not fit into a code of one byte.
     #[must_use]
     pub const fn exception_count(&self) -> usize {
         self.exceptions.len()
     }
 }
 
-/// The first `count` entries, and the bytes after them. Generic, because one function with a variable size takes 108 bytes more code, to
+/// Returns the first `count` entries, and the bytes after them. Generic, because one function with a variable size takes 108 bytes more code, to
 /// divide by the sizes.
 fn part<const SIZE: usize>(bytes: &[u8], count: u32) -> Option<(&[[u8; SIZE]], &[u8])> {
     let size = (count as usize).checked_mul(SIZE)?;

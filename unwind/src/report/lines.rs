@@ -7,14 +7,27 @@ use crate::text::{self, texts};
 use crate::verdict::{Doubt, End, How};
 use crate::walk::Frame;
 
-/// The line after the last one, if the walk ended at a return address that no call has pushed.
+/// The line after the last one, if the walk ended at a return address that no call pushed.
 const START_HINT: &str =
     "hint: if a stack starts in the last function, link with --sframe-outermost=NAME\n";
 
-/// Writes a frame's line, and the lines of the functions that it is inlined into, without the last newline.
+/// Writes the line of a frame, and the lines of the functions into which its code is inlined, without the last newline.
 ///
 /// # Errors
-/// The errors of `out`.
+/// Returns an error if `out` does.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
+/// # use example::*;
+/// # use unwind::{Stacks, Unwinder, report, sframe::Tables, x86_64::Registers};
+/// # let unwinder = Unwinder::new(Tables::new(&TABLE, 0x2000));
+/// # let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&[STACK], read));
+/// let frame = frames.next().expect("a frame");
+/// let mut line = String::new();
+/// report::write_frame(&mut line, 0, &frame, None)?;
+/// assert_eq!(line, "   0: 0x0000000000001018 p");
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
 pub fn write_frame<R>(
     out: &mut dyn Write,
     number: u32,
@@ -28,14 +41,14 @@ pub fn write_frame<R>(
     }
 }
 
-/// Writes a frame's line up to its letter.
+/// Writes the line of a frame up to its letter.
 pub(super) fn write_address<R>(out: &mut dyn Write, number: u32, frame: &Frame<R>) -> fmt::Result {
     text::padded_decimal(out, u64::from(number), 4)?;
     text::fill(out, ": @ ", &[frame.pc])?;
     out.write_char(frame.letter())
 }
 
-/// Writes the names of the code at `pc`, which is looked up at `lookup_pc`, if they are known.
+/// Writes the names of the code at `pc`, which is looked up with `lookup_pc`, if they are known.
 #[inline(never)]
 pub(super) fn write_names(
     out: &mut dyn Write,
@@ -68,10 +81,20 @@ pub(super) fn write_names(
     Ok(())
 }
 
-/// Writes the line that ends a report, with its newline; after some ends, a line with a hint follows.
+/// Writes the last line of a backtrace, with its newline. After some ends, a line with a hint follows.
 ///
 /// # Errors
-/// The errors of `out`.
+/// Returns an error if `out` does.
+///
+/// ```
+/// use unwind::{End, report};
+///
+/// let mut line = String::new();
+/// report::write_end(&mut line, End::Unreadable(0x8000), None, 3)?;
+/// let expected = "end of backtrace: incomplete: the stack word at 0x0000000000008000 cannot be read, 3 frames\n";
+/// assert_eq!(line, expected);
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
 #[inline(never)]
 pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32) -> fmt::Result {
     out.write_str("end of backtrace: ")?;
@@ -113,10 +136,10 @@ pub(super) fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
     text::fill(out, "   ----- # frames left out -----\n", &[count.into()])
 }
 
-/// Writes bytes as hexadecimal digits, two for each: a build id.
+/// Writes bytes as hexadecimal digits, two for each byte: a build id, for example.
 ///
 /// # Errors
-/// The errors of `out`.
+/// Returns an error if `out` does.
 pub fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> fmt::Result {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! What a symbol table says about an address.
+//! The result of a look-up in a symbol table.
 
 use core::fmt::{self, Display, Write};
 use core::iter::Take;
@@ -11,35 +11,34 @@ use crate::symbols::record::{Edge, Record};
 use crate::symbols::rows::Place;
 use crate::symbols::table::SymbolTable;
 
-/// How much an answer tells. What it tells is never a guess.
+/// The precision of an answer: how much of it is known. An answer never contains a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Precision {
-    /// All frames are known.
+    /// All source frames are known: the function and the functions that are inlined at the address, with their lines.
     Exact,
-    /// One frame, the outermost: the function, and the line in it that leads to the address. What is inlined there is
-    /// not known.
+    /// Only the outermost source frame is known: the function, and the line in it. Functions that are inlined there are not known.
     OuterOnly,
-    /// One frame: the function. Where in it is not known.
+    /// Only the function is known, not the line.
     NameOnly,
 }
 
-/// What a symbol table says about an address: the function, and what is inlined there.
+/// The result of [`SymbolTable::resolve`]: the function at an address, and the functions that are inlined there.
 ///
-/// It holds where in the table its frames are, not the frames: these are read as they are asked for.
+/// An answer refers to its source frames in the table. [`Self::frames`] reads them.
 #[derive(Clone, Debug)]
 pub struct Answer<'t, 'a> {
     table: &'t SymbolTable<'a>,
-    /// Address of the function's first instruction.
+    /// The address of the function's first instruction.
     pub start: u64,
-    /// Bytes of the function's code.
+    /// The size of the function's code in bytes.
     pub size: u64,
-    /// How much is known.
+    /// The precision of the answer.
     pub precision: Precision,
-    /// Number of the function's record.
+    /// The number of the function's record.
     record: u32,
-    /// Line of the innermost frame, 0 if unknown.
+    /// The line of the innermost frame, 0 if unknown.
     line: u32,
     /// The places of the edges from the function to the innermost frame: see [`Record::edge_place`].
     edges: [u32; MAX_EDGES],
@@ -61,12 +60,12 @@ impl<'t, 'a> Answer<'t, 'a> {
         }
     }
 
-    /// Where the numbers of edges are left: see [`Self::fill`].
+    /// Returns the buffer for the numbers of edges: see [`Self::fill`].
     pub(super) const fn edges_mut(&mut self) -> &mut [u32; MAX_EDGES] {
         &mut self.edges
     }
 
-    /// Makes it the answer for a function of which this much is known, by the row at the address. Replaces the numbers of the row's edges
+    /// Fills the answer for a function from the row at the address, with at most the promised precision. Replaces the numbers of the row's edges
     /// by their places.
     pub(super) fn fill(&mut self, place: &Place, promised: Precision) -> Option<()> {
         self.record = place.record;
@@ -102,7 +101,18 @@ impl<'t, 'a> Answer<'t, 'a> {
         Some(())
     }
 
-    /// The frames, innermost first; the last one is the function that the code is part of. At least one.
+    /// Returns the source frames, innermost first. The last one is the function that has code of its own. There is at least one.
+    ///
+    /// ```
+    /// use unwind::symbols::SymbolTable;
+    ///
+    /// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/names.symbols"));
+    /// let table = SymbolTable::parse(blob, 0)?;
+    /// let answer = table.resolve(0x1014).expect("0x1014 is in a function");
+    /// let frames: Vec<String> = answer.frames().map(|frame| frame.name.to_string()).collect();
+    /// assert_eq!(frames, ["inside"]);
+    /// # Ok::<(), unwind::symbols::SymbolsError>(())
+    /// ```
     pub fn frames(
         &self,
     ) -> impl DoubleEndedIterator<Item = SourceFrame<'a>> + Clone + use<'t, 'a, '_> {
@@ -111,7 +121,7 @@ impl<'t, 'a> Answer<'t, 'a> {
         inner.filter_map(|index| self.frame(index))
     }
 
-    /// The frame that so many edges lead to. `None` if the next edge says that its callee replaces it.
+    /// Returns the source frame to which `index` edges lead. `None` if the callee of the next edge replaces it.
     fn frame(&self, index: usize) -> Option<SourceFrame<'a>> {
         let list = &self.table.records();
         let edge = |index: usize| {
@@ -146,17 +156,18 @@ impl<'t, 'a> Answer<'t, 'a> {
     }
 }
 
-/// One of the functions that an address belongs to.
+/// A source frame: a function with code at an address, or a function that is inlined there.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceFrame<'a> {
-    /// The function, demangled.
+    /// The name of the function, demangled.
     pub name: Text<'a>,
     file: Option<Text<'a>>,
     line: u32,
 }
 
 impl<'a> SourceFrame<'a> {
-    /// File and line, if they are known: of the call to the next inner frame, or in the innermost frame.
+    /// Returns the file and the line, if they are known: in the innermost source frame, of the address; in other source frames, of the call
+    /// to the next inner one.
     #[must_use]
     pub const fn place(&self) -> Option<(Text<'a>, u32)> {
         match self.file {
@@ -166,14 +177,14 @@ impl<'a> SourceFrame<'a> {
     }
 }
 
-/// What is written around names of other functions.
+/// The text around names of other functions.
 const BEGIN: &str = " (or ";
 const END: &str = ")";
 
-/// A name or a path, compressed: it is expanded as it is written.
+/// A compressed name or path. It is expanded while it is written, so that no buffer is needed.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
-    /// The grammar's part.
+    /// The part of the grammar.
     grammar: &'a [u8],
     codes: &'a [u8],
 }
@@ -183,14 +194,14 @@ impl<'a> Text<'a> {
         Self { grammar, codes }
     }
 
-    /// The compressed bytes. Texts whose compressed bytes have the same address and length are equal, so that many texts can be
+    /// Returns the compressed bytes. Texts whose compressed bytes have the same address and length are equal, so that many texts can be
     /// compared without expanding them.
     #[must_use]
     pub const fn compressed(&self) -> &'a [u8] {
         self.codes
     }
 
-    /// The bytes of the text, at most [`TEXT_MAX`].
+    /// Returns the bytes of the text, at most [`TEXT_MAX`].
     #[inline(never)]
     fn bytes(&self) -> Take<Expansion<'a>> {
         Grammar::new(self.grammar)
@@ -198,12 +209,13 @@ impl<'a> Text<'a> {
             .take(TEXT_MAX)
     }
 
-    /// Writes it, character by character, with U+FFFD for what is not UTF-8, and `?` for what would act instead of being seen:
-    /// control characters, line separators, and those that turn the direction of writing. A name forges no line of a report. Names of
-    /// other functions that the same code may be of follow in parentheses.
+    /// Writes the text, character by character.
+    ///
+    /// Bytes that are not UTF-8 are written as U+FFFD. Control characters, line separators and marks of writing direction are written as `?`, so
+    /// that a name cannot forge a line of a report. If several functions share the code, the other names follow in parentheses.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if `out` does.
     pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let mut bytes = self.bytes();
         let mut end = "";
@@ -222,14 +234,14 @@ impl<'a> Text<'a> {
         out.write_str(end)
     }
 
-    /// The bytes of the name without those of other functions.
+    /// Returns the bytes of the name, without the names of other functions.
     fn own_bytes(&self) -> impl Iterator<Item = u8> + use<'a> {
         self.bytes().take_while(|byte| *byte != OTHER_NAMES)
     }
 }
 
-/// The character that begins with this byte, of as many bytes as that says; `None` if they are not UTF-8. `core::str::from_utf8` knows it
-/// too, but is more code than all else that writes a name.
+/// Returns the character that begins with this byte; `None` if the bytes are not UTF-8. `core::str::from_utf8` would take more code than
+/// everything else that writes a name.
 #[inline]
 fn character(first: u8, bytes: &mut Take<Expansion<'_>>) -> Option<char> {
     // How many bytes follow, the least number that needs so many, and what the first byte has beside its bits of the number.
@@ -255,7 +267,7 @@ fn character(first: u8, bytes: &mut Take<Expansion<'_>>) -> Option<char> {
     }
 }
 
-/// Whether a character does something else than to be seen.
+/// Checks whether a character has another effect than to be shown.
 const fn acts(character: char) -> bool {
     matches!(
         character,
@@ -263,8 +275,15 @@ const fn acts(character: char) -> bool {
     )
 }
 
-/// Whether two names are those of pieces of one function: equal, except for a suffix that begins with a dot, which compilers
-/// add to the name of a piece placed elsewhere (`.cold`). Between such pieces a jump is no tail call.
+/// Checks whether two names belong to pieces of one function: they are equal, except for a suffix that begins with a dot. Compilers add such
+/// a suffix to the name of a piece at another place (`.cold`). A jump between such pieces is not a tail call.
+///
+/// ```
+/// use unwind::symbols::are_of_one_function;
+///
+/// assert!(are_of_one_function("main".bytes(), "main.cold".bytes()));
+/// assert!(!are_of_one_function("main".bytes(), "main2".bytes()));
+/// ```
 #[must_use]
 pub fn are_of_one_function(
     one: impl IntoIterator<Item = u8>,
@@ -281,7 +300,7 @@ pub fn are_of_one_function(
 }
 
 impl Text<'_> {
-    /// Whether it is the name that compilers give to a function's seldom executed piece.
+    /// Checks whether this is the name of the seldom executed piece of a function.
     pub(super) fn is_cold(&self) -> bool {
         let mut rest: &[u8] = b".cold";
         self.own_bytes().any(|byte| {
@@ -294,7 +313,7 @@ impl Text<'_> {
         })
     }
 
-    /// [`are_of_one_function`], for names that are not expanded. Not inlined, so that they are on the stack only meanwhile.
+    /// Does what [`are_of_one_function`] does, for compressed names. Not inlined, so that they are on the stack only during this call.
     #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
         are_of_one_function(self.own_bytes(), other.own_bytes())
@@ -315,7 +334,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Compares what is written with a string, without expanding the text into a buffer.
+/// Compares the text with a string, without expanding it into a buffer.
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
         let (mut rest, mut end) = (other.as_bytes(), "");

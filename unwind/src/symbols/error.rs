@@ -1,29 +1,29 @@
-//! Why a symbol table cannot be used.
+//! The reasons why a symbol table cannot be used.
 
 use core::fmt;
 
 use crate::text::texts;
 
-/// Why bytes are not a symbol table that can be used. Offsets are bytes from the start of the blob.
+/// The reason why [`SymbolTable::parse`](super::SymbolTable::parse) rejects bytes. Offsets are bytes from the start of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SymbolsError {
     /// There are no bytes: the image was linked without symbols.
     Empty,
-    /// The magic number is missing.
+    /// The bytes do not begin with the magic number.
     BadMagic,
-    /// A version that this reader does not know.
+    /// The major version is unknown.
     UnknownVersion(u16),
-    /// A level that this reader does not know, so that it cannot interpret the rows.
+    /// The level is unknown, so that the rows cannot be interpreted.
     UnknownLevel(u8),
-    /// A part, or the blob itself, does not fit into the bytes; the offset of the field that says so.
+    /// A part, or the whole table, does not fit into the bytes. The number is the offset of the field that contains its size.
     DoesNotFit(usize),
     /// The checksum does not match the bytes.
     BadChecksum {
-        /// The checksum in the blob.
+        /// The checksum in the table.
         stored: u32,
-        /// The checksum of its bytes.
+        /// The checksum of the bytes.
         computed: u32,
     },
     /// This crate is built without its feature `symbols`.

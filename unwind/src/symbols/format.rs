@@ -1,85 +1,83 @@
-//! The constants of the `.symbols` format, for the reader in this crate and for the writer in `linker`.
-//!
-//! What they mean, byte by byte, is written in `FORMAT.md` beside this file:
+//! The format of `.symbols`, and its constants, for the reader in this crate and for the writer. Sizes are in bytes.
 #![doc = include_str!("FORMAT.md")]
 
 use crate::symbols::Precision;
 
-/// First eight bytes of a blob.
+/// The first eight bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"symbols\0";
-/// Version of what is written down in `FORMAT.md`; a reader refuses another one.
+/// The major version of the format. A reader rejects every other major version.
 pub const MAJOR: u16 = 2;
-/// Grows when parts are added that an older reader may skip.
+/// The minor version of the format. It grows if parts are added that an older reader may skip.
 pub const MINOR: u16 = 0;
 
-/// Bytes of the header, before the directory.
+/// The size of the header, before the directory.
 pub const HEADER_SIZE: usize = 48;
-/// Bytes of one directory entry: tag, offset, length, each `u32`.
+/// The size of a directory entry: tag, offset, length, each `u32`.
 pub const ENTRY_SIZE: usize = 12;
-/// The CRC is taken from this offset on.
+/// The offset from which on the CRC covers the blob.
 pub const CRC_FROM: usize = 20;
-/// Most bytes of a build id.
+/// The maximum size of a build id.
 pub const BUILD_ID_MAX: usize = 20;
 
-/// Flag: names have their generic arguments.
+/// A flag: names contain their generic arguments.
 pub const FLAG_FULL_NAMES: u8 = 1;
 
-/// Part: the ranges of code, each [`RANGE_SIZE`] bytes.
+/// The tag of the ranges of code, each [`RANGE_SIZE`] bytes.
 pub const TAG_RANGES: u32 = 1;
-/// Bytes of an entry of [`TAG_RANGES`].
+/// The size of an entry of [`TAG_RANGES`].
 pub const RANGE_SIZE: usize = 16;
-/// Part: where each chunk's code starts, `u32` each.
+/// The tag of the start of each chunk's code, `u32` each.
 pub const TAG_CHUNKS: u32 = 2;
-/// Part: where every [`STRIDE`]th chunk's rows start in [`TAG_ROWS`], `u32` each.
+/// The tag of the index of rows: the offset in [`TAG_ROWS`] of every [`STRIDE`]th chunk's rows, `u32` each.
 pub const TAG_ROW_INDEX: u32 = 3;
-/// Part: rows, an entry for each chunk, compressed by [`TAG_ROW_PHRASES`].
+/// The tag of the rows: an entry for each chunk, compressed with [`TAG_ROW_PHRASES`].
 pub const TAG_ROWS: u32 = 4;
-/// Part: phrases of rows.
+/// The tag of the phrases of rows.
 pub const TAG_ROW_PHRASES: u32 = 5;
-/// Part: where every [`STRIDE`]th record of [`TAG_RECORDS`] starts, `u32` each.
+/// The tag of the index of records: the offset in [`TAG_RECORDS`] of every [`STRIDE`]th record, `u32` each.
 pub const TAG_RECORD_INDEX: u32 = 6;
-/// Part: functions of the source.
+/// The tag of the records: functions of the source.
 pub const TAG_RECORDS: u32 = 7;
-/// Part: where every [`STRIDE`]th path of [`TAG_FILES`] starts, `u32` each.
+/// The tag of the index of paths: the offset in [`TAG_FILES`] of every [`STRIDE`]th path, `u32` each.
 pub const TAG_FILE_INDEX: u32 = 8;
-/// Part: paths of source files.
+/// The tag of the paths of source files.
 pub const TAG_FILES: u32 = 9;
-/// Part: the grammar of names and paths.
+/// The tag of the grammar of names and paths.
 pub const TAG_TEXT_GRAMMAR: u32 = 10;
-/// How many tags there are, from 1.
+/// The number of tags, which begin with 1.
 pub const TAGS: usize = 10;
 
-/// Chunks, records, and paths, for one entry of their index.
+/// The number of chunks, records or paths for each entry of their index.
 pub const STRIDE: u32 = 8;
 
-/// Level: names only.
+/// A level: names only.
 pub const LEVEL_NAMES: u8 = 0;
-/// Level: the line of the outermost frame, anywhere.
+/// A level: the line of the outermost frame, everywhere.
 pub const LEVEL_LINES: u8 = 1;
-/// Level: all frames at call sites, the name elsewhere.
+/// A level: all frames at calls, the name elsewhere.
 pub const LEVEL_CALL_SITES: u8 = 2;
-/// Level: all frames at call sites, the line of the outermost frame elsewhere.
+/// A level: all frames at calls, the line of the outermost frame elsewhere.
 pub const LEVEL_CALLS: u8 = 3;
-/// Level: all frames anywhere.
+/// A level: all frames, everywhere.
 pub const LEVEL_ALL: u8 = 4;
-/// Level: all frames at call sites and at instructions that can fault, the line of the outermost frame elsewhere.
+/// A level: all frames at calls and at instructions that can fault, the line of the outermost frame elsewhere.
 pub const LEVEL_FAULTS: u8 = 5;
-/// The greatest level that there is; a reader refuses others.
+/// The greatest level. A reader rejects greater numbers.
 pub const LEVEL_MAX: u8 = LEVEL_FAULTS;
 
-/// What a level promises: how much an answer tells, depending on what is at the address. Where more functions are inlined than
-/// a row can hold ([`MAX_EDGES`]), it is what the level promises elsewhere, and at most the outermost frame.
+/// The precision that a level promises, depending on the code at the address. If more functions are inlined than a row can contain
+/// ([`MAX_EDGES`]), the promise for other addresses applies, and at most the outermost frame is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// At the last byte of a call, where a return address is looked up.
+    /// The precision at the last byte of a call, with which a return address is looked up.
     pub calls: Precision,
-    /// At the first byte of an instruction that can fault.
+    /// The precision at the first byte of an instruction that can fault.
     pub faults: Precision,
-    /// At all other addresses.
+    /// The precision at all other addresses.
     pub elsewhere: Precision,
 }
 
-/// What a level promises. The reader, the writer, and the comparison of both with debug information all use this.
+/// Returns the precision that a level promises. The reader, the writer, and the comparison of both with debug information use this function.
 #[must_use]
 pub const fn promise(level: u8) -> Promise {
     use Precision::{Exact, NameOnly, OuterOnly};
@@ -99,57 +97,57 @@ pub const fn promise(level: u8) -> Promise {
     }
 }
 
-/// Symbols below this are bytes, the others rules.
+/// The first symbol that is a rule. Smaller symbols are bytes.
 pub const FIRST_RULE: u16 = 256;
-/// The greatest nesting of rules: a reader needs a stack of so many symbols.
+/// The maximum nesting of rules: the size of the stack of symbols that a reader needs.
 pub const MAX_RULE_DEPTH: usize = 16;
 
-/// Bytes before the list of phrases: two counts.
+/// The size of the two counts before the list of phrases.
 pub const PHRASES_HEADER: usize = 4;
-/// Bytes of an entry of the list of phrases.
+/// The size of an entry of the list of phrases.
 pub const PHRASE_SIZE: usize = 3;
-/// An entry's bits from this one on are the phrase's length minus 1, those below it its start.
+/// The shift of the phrase's length minus 1 in an entry. The lower bits are the phrase's start.
 pub const LENGTH_SHIFT: u32 = 18;
-/// Most bytes of a phrase.
+/// The maximum size of a phrase.
 pub const PHRASE_MAX: usize = 1 << (24 - LENGTH_SHIFT);
-/// Most bytes of the text of phrases.
+/// The maximum size of the text of phrases.
 pub const PHRASES_TEXT_MAX: usize = 1 << LENGTH_SHIFT;
 
-/// Row operations below this: `pops * 42 + pushes * 7 + length - 1`, with 5 pops, 5 pushes and the length 7 meaning that
-/// a number follows.
+/// The number of operations for rows with all frames: `pops * 42 + pushes * 7 + length - 1`. If there are 5 pops, 5 pushes or the length is 7,
+/// a number follows for each of them.
 pub const ROW_OPS: u8 = 252;
-/// A function starts.
+/// The operation with which a function starts.
 pub const OP_FUNCTION: u8 = 252;
-/// A function goes on, after another one inside of it or in a new chunk.
+/// The operation with which a function continues, after another function inside of it or in a new chunk.
 pub const OP_CONTINUED: u8 = 253;
-/// A row of which only the outermost line is known.
+/// The operation for a row whose outermost line is known.
 pub const OP_OUTER: u8 = 254;
-/// The same, in another file than the function's own.
+/// The operation for a row whose outermost line is known, in another file than the function's own.
 pub const OP_OUTER_ELSEWHERE: u8 = 255;
 
-/// A count of pops or pushes below this is in the operation itself.
+/// The limit of pops or pushes: a smaller count is in the operation itself.
 pub const SMALL_COUNT: u8 = 5;
-/// Lengths below this are in the operation itself.
+/// The limit of lengths: a smaller length is in the operation itself.
 pub const SMALL_LENGTH: u8 = 7;
 
-/// Code of an edge's line: the callee replaces the caller. It is the same function, in another file.
+/// The code of an edge's line if the callee replaces the caller: the same function, in another file.
 pub const LINE_REPLACES: u32 = 0;
-/// Code of an edge's line: unknown. Above it: lines from the function's first.
+/// The code of an edge's line if the line is unknown. Greater codes are lines, counted from the function's first line.
 pub const LINE_UNKNOWN: u32 = 1;
 
-/// Most edges from a function to what is inlined at one place.
+/// The maximum number of edges from a function to the innermost function that is inlined at an address.
 pub const MAX_EDGES: usize = 47;
-/// Most edges that one look-up may skip. A writer keeps below it.
+/// The limit of edges that one look-up may skip. A writer stays below it.
 pub const LOOKUP_STEPS: u32 = 1 << 14;
-/// Most rules of the grammar that one name or path may take. A writer keeps below it.
+/// The limit of rules of the grammar that one name or path may take. A writer stays below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
-/// The byte in a name after which there are other names.
+/// The byte in a name after which names of other functions follow.
 pub const OTHER_NAMES: u8 = 1;
-/// Most bytes of a name or path. A reader ends there.
+/// The maximum size of a name or path. A reader stops there.
 pub const TEXT_MAX: usize = 1 << 12;
-/// Most edges of a record whose name a reader finds.
+/// The maximum number of edges of a record whose name a reader finds.
 pub const EDGES_MAX: u32 = 1 << 16;
-/// Most compressed bytes of a chunk that a reader reads. A writer keeps far below it.
+/// The maximum compressed size of a chunk that a reader reads. A writer stays far below it.
 pub const CHUNK_MAX: usize = 1 << 11;
-/// Most ranges of code that a reader looks through.
+/// The maximum number of ranges of code that a reader searches.
 pub const RANGES_MAX: usize = 1 << 10;

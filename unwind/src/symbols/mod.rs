@@ -1,4 +1,4 @@
-//! The symbol table: from an address to names, files and lines.
+//! The symbol table: names, files and lines for an address. [`SymbolTable`] reads it, and [`mod@format`] describes its format.
 
 mod answer;
 mod error;

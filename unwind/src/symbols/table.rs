@@ -12,10 +12,12 @@ use crate::symbols::phrases::Phrases;
 use crate::symbols::record::Record;
 use crate::symbols::rows::{self, Place, Row};
 
-/// A `.symbols` blob, borrowed: see [`format`](super::format). Parsing checks it once, checksum included; after that
-/// every look-up is total, and ends after a bounded number of steps.
+/// A symbol table, borrowed from its bytes: the `.symbols` section of an image, between the linker symbols `__symbols_start` and
+/// `__symbols_end`.
 ///
-/// It can be used without a walk, for example for the names of a profiler's samples:
+/// Parsing checks the table once, with its checksum. After that, every look-up accepts any bytes and takes a bounded number of steps.
+///
+/// A symbol table can be used without a walk, for example for the names of a profiler's samples:
 ///
 /// ```
 /// use unwind::symbols::{Precision, SymbolTable};
@@ -23,13 +25,13 @@ use crate::symbols::rows::{self, Place, Row};
 /// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/faults.symbols"));
 /// let table = SymbolTable::parse(blob, 0)?;
 /// // An interrupted program counter; for a return address, pass the byte before it.
-/// let answer = table.resolve(0x1003).expect("it is in a function");
-/// let function = answer.frames().next_back().expect("a function of its own code");
+/// let answer = table.resolve(0x1003).expect("0x1003 is in a function");
+/// let function = answer.frames().next_back().expect("the function that has code of its own");
 /// assert_eq!(function.name.to_string(), "<kernel::task::Task as kernel::Run>::function_0");
 /// assert_eq!((answer.start, answer.size), (0x1000, 0x72));
 /// let (file, line) = function.place().expect("there is debug information");
 /// assert_eq!((file.to_string().as_str(), line), ("alloc/src/vec/mod.rs", 10));
-/// // This table knows inlined functions only at addresses that occur in traces of crashes.
+/// // This table contains inlined functions only for calls and for instructions that can fault.
 /// assert_eq!(answer.precision, Precision::OuterOnly);
 /// assert!(table.resolve(0xfff).is_none());
 /// # Ok::<(), unwind::symbols::SymbolsError>(())
@@ -38,18 +40,18 @@ use crate::symbols::rows::{self, Place, Row};
 pub struct SymbolTable<'a> {
     blob: &'a [u8],
     build_id: &'a [u8],
-    /// Address of the blob.
+    /// The address of the blob.
     address: u64,
-    /// Of each part by its tag minus 1: where it starts, and its length.
+    /// The start and the length of each part, by its tag minus 1.
     parts: [(u32, u32); format::TAGS],
     level: u8,
     flags: u8,
-    /// Bytes of code that one unit is, as a power of two.
+    /// The size of a unit of code in bytes, as a power of two.
     unit: u8,
     _reader: readers::Symbols,
 }
 
-/// The function that an address belongs to, in bytes, and what the rows say of it.
+/// The function that contains an address, in bytes, and the result of its rows.
 struct Found {
     start: u64,
     size: u64,
@@ -57,10 +59,18 @@ struct Found {
 }
 
 impl<'a> SymbolTable<'a> {
-    /// Parses the blob in `bytes`, which lie at `address`. Bytes after its end are left alone.
+    /// Parses the symbol table at the beginning of `bytes`, whose first byte is at `address`. Bytes after its end are ignored.
     ///
     /// # Errors
-    /// See [`SymbolsError`].
+    /// Returns an error if the bytes are not a symbol table of this version, or if they are damaged: see [`SymbolsError`].
+    ///
+    /// ```
+    /// use unwind::symbols::{SymbolTable, SymbolsError};
+    ///
+    /// // An image that was linked without symbols.
+    /// let error = SymbolTable::parse(&[], 0x9000).expect_err("no symbols");
+    /// assert_eq!(error, SymbolsError::Empty);
+    /// ```
     pub fn parse(bytes: &'a [u8], address: u64) -> Result<Self, SymbolsError> {
         if bytes.is_empty() {
             return Err(SymbolsError::Empty);
@@ -118,7 +128,7 @@ impl<'a> SymbolTable<'a> {
         Ok(table)
     }
 
-    /// The part with this tag.
+    /// Returns the part with this tag.
     #[inline]
     fn part(&self, tag: u32) -> &'a [u8] {
         let index = usize::try_from(tag.wrapping_sub(1)).ok();
@@ -126,26 +136,46 @@ impl<'a> SymbolTable<'a> {
         part.and_then(|part| slice(self.blob, *part)).unwrap_or(&[])
     }
 
-    /// The build id of the image the table was made for; empty when it has none.
+    /// Returns the build id of the image for which the table was made; empty if the image has none.
     #[must_use]
     pub const fn build_id(&self) -> &'a [u8] {
         self.build_id
     }
 
-    /// How much the table has to say: one of the levels of [`format`](super::format).
+    /// Returns the level of detail: one of the levels in [`format`](super::format).
     #[must_use]
     pub const fn level(&self) -> u8 {
         self.level
     }
 
-    /// Whether names have their generic arguments.
+    /// Checks whether names contain their generic arguments.
     #[must_use]
     pub const fn has_full_names(&self) -> bool {
         self.flags & format::FLAG_FULL_NAMES != 0
     }
 
-    /// What the code at the address `pc` belongs to; `None` if there is no code, or its name is not known. Pass
-    /// [`Frame::lookup_pc`](crate::Frame::lookup_pc): of a return address, the byte before it.
+    /// Finds the function with code at the address `pc`, with its name, file and line, and the functions that are inlined there. `None` if no
+    /// function contains `pc`, or if its name is not known.
+    ///
+    /// For a frame, pass [`Frame::lookup_pc`](crate::Frame::lookup_pc): for a return address, this is the byte before it.
+    ///
+    /// ```
+    /// use unwind::symbols::{Precision, SymbolTable};
+    ///
+    /// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/all.symbols"));
+    /// let table = SymbolTable::parse(blob, 0)?;
+    /// let answer = table.resolve(0x1074).expect("0x1074 is in a function");
+    /// assert_eq!(answer.precision, Precision::Exact);
+    /// // Three functions are inlined at this address. The innermost is the first.
+    /// let places: Vec<String> = answer
+    ///     .frames()
+    ///     .filter_map(|frame| frame.place())
+    ///     .map(|(file, line)| format!("{file}:{line}"))
+    ///     .collect();
+    /// let expected = ["kernel/src/main.rs:1180", "kernel/src/task/mod.rs:1090", "core/src/fmt/mod.rs:1180", "kernel/src/task/mod.rs:110"];
+    /// assert_eq!(places, expected);
+    /// # Ok::<(), unwind::symbols::SymbolsError>(())
+    /// ```
     #[must_use]
     pub fn resolve(&self, pc: u64) -> Option<Answer<'_, 'a>> {
         let mut answer = Answer::empty(self);
@@ -153,9 +183,20 @@ impl<'a> SymbolTable<'a> {
         Some(answer)
     }
 
-    /// The addresses of the function with code at the address `pc`, from its first instruction on: what a
-    /// [`CodeReader`](crate::CodeReader) asks for. `None` if they are not known, or it is no function that is called but a piece of one,
-    /// `name.cold`, to which the other jumps.
+    /// Returns the addresses of the function with code at the address `pc`, for [`CodeReader`](crate::CodeReader).
+    ///
+    /// `None` if no function contains `pc`, or if the code is a piece of a function that is reached by a jump (`name.cold`).
+    ///
+    /// ```
+    /// use unwind::{CodeReader, Range, sframe::Tables, symbols::SymbolTable, x86_64::Registers};
+    ///
+    /// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/faults.symbols"));
+    /// let table = SymbolTable::parse(blob, 0)?;
+    /// let function_at = |pc| table.function_range(pc);
+    /// assert_eq!(function_at(0x1158), Some(Range::new(0x1158, 0x118b)));
+    /// let source = CodeReader::<Registers, _>::new(Tables::none(), &function_at);
+    /// # Ok::<(), unwind::symbols::SymbolsError>(())
+    /// ```
     #[must_use]
     #[inline(never)]
     pub fn function_range(&self, pc: u64) -> Option<Range> {
@@ -164,12 +205,12 @@ impl<'a> SymbolTable<'a> {
         (!name.is_cold()).then_some(Range::new(found.start, end))
     }
 
-    /// The name of the function that the code at the address `pc` is part of.
+    /// Returns the name of the function with code at the address `pc`.
     pub(crate) fn function(&self, pc: u64) -> Option<Text<'a>> {
         self.own(pc).map(|(_, name)| name)
     }
 
-    /// The function that the code at the address `pc` is part of, and its name.
+    /// Returns the function with code at the address `pc`, and its name.
     #[inline(never)]
     fn own(&self, pc: u64) -> Option<(Found, Text<'a>)> {
         let found = self.find(pc, &mut [0; format::MAX_EDGES])?;
@@ -178,7 +219,7 @@ impl<'a> SymbolTable<'a> {
         Some((found, self.text(name)))
     }
 
-    /// As [`Self::resolve`], but writes the answer to `answer`.
+    /// Does what [`Self::resolve`] does, but writes the answer to `answer`.
     pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {
         let Found { start, size, place } = self.find(pc, answer.edges_mut())?;
         answer.start = start;
@@ -194,7 +235,7 @@ impl<'a> SymbolTable<'a> {
         answer.fill(&place, promised)
     }
 
-    /// What the rows say of the address `pc`; leaves the numbers of its edges in `edges`.
+    /// Returns the result of the rows for the address `pc`. Writes the numbers of its edges to `edges`.
     #[inline(never)]
     fn find(&self, pc: u64, edges: &mut [u32; format::MAX_EDGES]) -> Option<Found> {
         let unit = u32::from(self.unit);
@@ -227,7 +268,7 @@ impl<'a> SymbolTable<'a> {
         })
     }
 
-    /// The last chunk that starts at or before `target`, of those from `first` to `end`: its start and its codes.
+    /// Returns the start and the codes of the last chunk from `first` to `end` that starts at or before `target`.
     fn chunk(&self, target: u32, first: u32, end: Option<u32>) -> Option<(u32, &'a [u8])> {
         let (starts, _) = self.part(format::TAG_CHUNKS).as_chunks();
         let start = |number: u32| Some(u32::from_le_bytes(*starts.get(number as usize)?));
@@ -249,7 +290,7 @@ impl<'a> SymbolTable<'a> {
         Some((start(number)?, codes))
     }
 
-    /// The list in the part `entries`, with the index in the part `index`.
+    /// Returns the list in the part `entries`, with the index in the part `index`.
     fn list(&self, index: u32, entries: u32) -> List<'a> {
         List::new(self.part(index), self.part(entries))
     }
@@ -258,7 +299,7 @@ impl<'a> SymbolTable<'a> {
         self.list(format::TAG_RECORD_INDEX, format::TAG_RECORDS)
     }
 
-    /// The path of a file by its number plus 1, compressed.
+    /// Returns the path of a file by its number plus 1, compressed.
     pub(super) fn file(&self, number: u32) -> Option<&'a [u8]> {
         let files = self.list(format::TAG_FILE_INDEX, format::TAG_FILES);
         files.get(number.checked_sub(1)?)
@@ -269,7 +310,7 @@ impl<'a> SymbolTable<'a> {
     }
 }
 
-/// What an entry says of a range: where it starts, from the table's address on, how many units it has, and its first chunk.
+/// Decodes the entry of a range: its start relative to the table's address, its length in units, and its first chunk.
 fn range_of(entry: &[u8; format::RANGE_SIZE]) -> (u64, u32, u32) {
     let [start @ .., a, b, c, d, e, f, g, h] = *entry;
     let (length, first) = ([a, b, c, d], [e, f, g, h]);
@@ -280,7 +321,7 @@ fn range_of(entry: &[u8; format::RANGE_SIZE]) -> (u64, u32, u32) {
     )
 }
 
-/// The bytes from a start, so many of them.
+/// Returns `length` bytes from `start` on.
 fn slice(blob: &[u8], (start, length): (u32, u32)) -> Option<&[u8]> {
     let rest = blob.get(usize::try_from(start).ok()?..)?;
     rest.get(..usize::try_from(length).ok()?)

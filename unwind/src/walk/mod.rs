@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! frames      the iterator: calls the parts below, and is the only part that changes anything
-//!  ├─ step         the caller by a row            ┐
-//!  ├─ interrupted  what trap code interrupted     │ cursor, row, memory ─► step, or why there is none
-//!  ├─ fallback     the caller without a row       │
-//!  ├─ scan         the next word that may be one  ┘
-//!  └─ call         what code says of a return address; tail_call: how else its call may have led there
+//!  ├─ step         the caller, with a row          ┐
+//!  ├─ interrupted  the interrupted frame           │ cursor, row, memory ─► step, or why there is none
+//!  ├─ fallback     the caller, without a row       │
+//!  ├─ scan         the next possible return address┘
+//!  └─ call         the check of a return address with the code; tail_call: calls that lead there by jumps
 //! ```
 
 mod call;
