@@ -188,7 +188,7 @@ pub struct Doubt {
     pub frame: u32,
     /// The method that found the frame.
     pub how: How,
-    /// Why the frame is in doubt: if a fallback found it, why no row could be used.
+    /// The reason of the doubt. If a fallback found the frame: why no row could be used.
     pub reason: End,
 }
 

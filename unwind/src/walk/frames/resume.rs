@@ -1,4 +1,4 @@
-//! A walk that continues another one, or continues after a trap frame without rows.
+//! Walks that continue: after an earlier walk, or after a trap frame without rows.
 
 use super::{Frames, State};
 use crate::memory::Memory;
