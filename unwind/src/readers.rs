@@ -1,9 +1,9 @@
-//! Formats that a kernel may do without: cargo features leave their readers out.
+//! Optional readers: without its cargo feature, the reader of a format is left out.
 //!
-//! Each value of a reader that is left out has a field of a type that has no values. So there is none, and the compiler drops all code
-//! that needs one, in the walk and in the report too. Conditions at each such place would say the same thirty times.
+//! A reader that is left out has a field of a type without values. So no value of the reader exists, and the compiler removes all code that
+//! needs one, also in the walk and in the report. Otherwise, the same condition would be necessary at thirty places.
 
-/// The field of a reader that is there.
+/// The field of a reader that is built.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(any(feature = "sframe", feature = "map", feature = "symbols")),
@@ -19,9 +19,9 @@ pub(crate) struct Kept;
 )]
 pub(crate) enum LeftOut {}
 
-/// Such a field.
+/// The field of a reader.
 pub(crate) trait Reader: Sized {
-    /// Its value, if there is one.
+    /// The value of the field, if its type has one.
     const THERE: Option<Self>;
 }
 

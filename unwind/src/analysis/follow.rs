@@ -1,18 +1,18 @@
-//! Following a function's code from its first instruction to the one that is asked for.
+//! Analysis of a function's code from its first instruction to the instruction at an address.
 
 use super::state::State;
 use super::targets::Targets;
 use crate::code::{Effect, Flow};
 use crate::registers::RegisterSet;
 
-/// The greatest number of passes over a function, and of instructions in one. Loops in loops, laid out backwards, need a third pass.
+/// The maximum number of passes over a function, and of instructions in a pass. Nested loops, laid out backwards, need a third pass.
 const PASSES: u32 = 4;
 const INSTRUCTIONS: u32 = 1 << 14;
 
-/// What is known before the instruction that holds `pc`, of the function whose code lies at `start`.
+/// Returns the state before the instruction at `pc`, in the function whose code is at `start`.
 ///
-/// The code is read in the order of its addresses, once and again: what a jump brings to an address further on is known when the pass
-/// gets there, and to one further back in the next pass. The last pass is the one that has nothing for another.
+/// Each pass reads the code in the order of its addresses. The state that a jump brings to a later address is known when the pass arrives there;
+/// the state that it brings to an earlier address is used in the next pass. The passes end when no such state changes.
 pub(super) fn state_at<R: RegisterSet>(
     code: &[u8],
     start: u64,
@@ -35,20 +35,20 @@ pub(super) fn state_at<R: RegisterSet>(
     found
 }
 
-/// What passes know of each other.
+/// The data that one pass leaves for the next.
 struct Follower {
     targets: Targets,
-    /// What holds at every call and at every jump through a register or memory, while the function has a frame: and so in the code that
-    /// nothing in sight leads to, which is reached by a table of jumps, or by whoever unwinds to it.
+    /// The common state of all calls and jumps through a register or memory while the function has a frame. It is the guess for code that no
+    /// known jump reaches, but a jump table or an unwinder does.
     framed: Option<State>,
-    /// The same where the function has no frame yet, or not any more: if it never has one.
+    /// The common state of calls and jumps while the function has no frame: the guess if the function never has one.
     bare: Option<State>,
-    /// Whether another pass may know more.
+    /// Whether another pass may find more.
     again: bool,
 }
 
 impl Follower {
-    /// Reads the code once. `None` if it cannot be read; otherwise what is known before the instruction that holds `pc`.
+    /// Reads the code once, and returns the state before the instruction at `pc`. The outer `None` means that the code cannot be decoded.
     fn pass<R: RegisterSet>(
         &mut self,
         code: &[u8],
@@ -85,11 +85,11 @@ impl Follower {
         None
     }
 
-    /// What holds at a place, by the instruction before it and by jumps to it.
+    /// Sets the state at a place, from the previous instruction and from jumps to the place.
     fn arrive(&mut self, at: &mut Place<'_>) {
         let before = at.state;
         match (&mut at.state, self.targets.reach(at.offset)) {
-            // A call before a place to which there is another way probably does not return.
+            // If a jump also leads here, a call before this place probably does not return.
             (Some(before), Some(known)) if !at.may_end && !at.guessed => before.merge(&known),
             (state, Some(known)) => {
                 *state = Some(known);
@@ -106,7 +106,7 @@ impl Follower {
         }
     }
 
-    /// What an instruction changes, and where it brings that.
+    /// Applies an instruction to the state, and records the state for the targets of its jump.
     fn leave(
         &mut self,
         at: &mut Place<'_>,
@@ -119,7 +119,7 @@ impl Follower {
         let Some(state) = &mut at.state else {
             return;
         };
-        // A guess only leads to others.
+        // A guess must not become the reason for another guess.
         if let Flow::Anywhere | Flow::Call = effect.flow
             && !at.guessed
         {
@@ -146,7 +146,7 @@ impl Follower {
             && !at.guessed
         {
             let back = to <= at.offset;
-            // Most jumps back are to where the same holds, which needs no room.
+            // Most jumps back lead to an equal state, which need not be stored.
             if !back || to < at.steady {
                 self.again |= self.targets.add(to, *state, back);
             }
@@ -160,14 +160,14 @@ impl Follower {
 /// A place in the code.
 struct Place<'a> {
     rest: &'a [u8],
-    /// From the function's start, bytes.
+    /// The offset from the function's start in bytes.
     offset: u32,
-    /// What holds, if anything brings control there.
+    /// The state, if control flow reaches the place.
     state: Option<State>,
-    /// Nothing in sight leads there, and what holds is taken from elsewhere in the function.
+    /// Whether no known control flow reaches the place, and the state comes from elsewhere in the function.
     guessed: bool,
-    /// The instruction before is a call, which may not return.
+    /// Whether the previous instruction is a call, which may not return.
     may_end: bool,
-    /// Since which offset the same holds.
+    /// The offset since which the state is the same.
     steady: u32,
 }

@@ -1,8 +1,9 @@
-//! Rules read out of a function's code, where no table has a row: how far its instructions have moved the stack pointer, and where
-//! they have saved the return address and the caller's frame pointer.
+//! An analysis of a function's code, for functions without a row: how its instructions move the stack pointer, and where they save the return
+//! address and the caller's frame pointer.
 //!
-//! It is a guess that is mostly right. That a call returns, where a jump through a register leads, that nobody enters a function but
-//! at its first instruction: code does not say that, and tables do. So what is found by it is marked, and no list with it is complete.
+//! The result is usually right, but can be wrong. Code does not show whether a call returns, where a jump through a register leads, and whether
+//! a function is entered at its first instruction only. So frames that the analysis finds are marked, and no list with such a frame is
+//! complete.
 
 mod follow;
 mod state;
@@ -13,7 +14,7 @@ use crate::memory::Range;
 use crate::registers::{Machine, RegisterSet};
 use crate::rules::Rules;
 
-/// The rules before the instruction that holds `pc`, by the code of the function that has these addresses; `None` if they are not known.
+/// Returns the rules before the instruction at `pc`, from the code of the function with these addresses; `None` if they are not known.
 pub(crate) fn rules<R: RegisterSet>(code: &Code<'_>, function: Range, pc: u64) -> Option<Rules> {
     let size = function.end.checked_sub(function.start)?;
     let bytes = code.from(function.start, size)?;

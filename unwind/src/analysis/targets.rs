@@ -1,12 +1,12 @@
-//! States at addresses that jumps lead to: a bounded list.
+//! A bounded list of states at jump targets.
 
 use super::state::State;
 
-/// The greatest number of jumps to keep at a time. Twice as many gained nothing in this repository's kernels and in the C library: what has
-/// no room is guessed from the rest of the function.
+/// The maximum number of jump targets at a time. Twice as many did not improve the result for this repository's kernels and the C library, because
+/// other targets get a guess from the rest of the function.
 const MOST: usize = 32;
 
-/// The states at targets of jumps.
+/// The states at jump targets.
 pub(super) struct Targets {
     list: [Target; MOST],
     count: usize,
@@ -14,9 +14,9 @@ pub(super) struct Targets {
 
 #[derive(Clone, Copy)]
 struct Target {
-    /// From the function's start, bytes.
+    /// The offset from the function's start in bytes.
     at: u32,
-    /// Whether a later pass needs it: the jump leads back.
+    /// Whether a later pass needs the target, because a jump leads back to it.
     stays: bool,
     state: State,
 }
@@ -34,7 +34,7 @@ impl Targets {
         }
     }
 
-    /// Notes a jump to an address; returns whether that changes what a jump back says.
+    /// Records a jump to an address. Returns whether this changes the state of a target of a jump back.
     pub(super) fn add(&mut self, at: u32, state: State, back: bool) -> bool {
         let mut known = self.list.iter_mut().take(self.count);
         if let Some(target) = known.find(|target| target.at == at) {
@@ -55,12 +55,12 @@ impl Targets {
         back
     }
 
-    /// The state that jumps bring to an address. A target of jumps forwards only is not kept.
+    /// Returns the state recorded for jump target `at`. Removes the entry if only forward jumps lead there, because it is not needed again.
     pub(super) fn reach(&mut self, at: u32) -> Option<State> {
         let (last, others) = self.list.get_mut(..self.count)?.split_last_mut()?;
         let found = match others.iter_mut().find(|target| target.at == at) {
             Some(target) if target.stays => return Some(target.state),
-            // The last one takes its place.
+            // The last target replaces it.
             Some(target) => core::mem::replace(target, *last),
             None if last.at == at && last.stays => return Some(last.state),
             None if last.at == at => *last,

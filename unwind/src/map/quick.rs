@@ -1,6 +1,6 @@
-//! The quick way of nearly all look-ups: in the map's first region, of numbers in this machine's byte order, to a rule that a byte names
-//! and whose offsets are in it. What it finds is what [`Map::look_up_any`] finds; what it does not, that one is asked for, by a jump, so
-//! that no register has to be saved for it.
+//! The fast path of nearly all look-ups: in the map's first region, with numbers in this machine's byte order, to a short rule whose number fits
+//! into a code. Its result is the result of [`Map::look_up_any`]. If it finds nothing, it calls that function with a jump, so that no
+//! register has to be saved.
 
 use core::hint::select_unpredictable;
 
@@ -12,28 +12,28 @@ use crate::memory::Range;
 use crate::reads;
 use crate::rules::Rules;
 
-/// Where the code for the canonical frame address is in a rule's first number, and what it has there if that has a value.
+/// The shift of the code for the canonical frame address in a rule's first number, and the bits of this code if the address has a value.
 const CFA: u32 = format::SHIFTS[0];
 const HAS_VALUE: u16 = (format::VALUE as u16) << CFA;
 
 /// The changes of a block of code, and an address in it.
 #[derive(Clone, Copy)]
 pub(super) struct Block {
-    /// The number of its first change, and of the first one behind it.
+    /// The number of the first change of the block, and of the first change after it.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The number of the change that would hold at the address if those of its page lay evenly in it.
+    /// The number of the change that would apply to the address if the changes of its page were distributed evenly.
     pub(super) near: usize,
-    /// The address's place in the block, in units.
+    /// The place of the address in the block, in units.
     pub(super) place: u8,
 }
 
 impl Block {
-    /// The number of the change that holds at the address. All look-ups ask this, so that they agree by damaged maps, too.
+    /// Returns the number of the change that applies to the address. All look-ups use this function, so that they agree on damaged maps, too.
     #[inline(always)]
     pub(super) fn change(self, changes: &[[u8; 2]]) -> Option<usize> {
-        // This one is read before the block's own numbers are known, so that memory is waited for once. What is before it need not be looked
-        // through.
+        // Read the guessed entry before the block's numbers are known, so that both memory accesses overlap. Entries before it need not be
+        // searched.
         let [guessed, _] = *changes.get(self.near)?;
         let is_before = guessed <= self.place;
         let from = select_unpredictable(is_before, self.near, self.from);
@@ -52,13 +52,13 @@ impl Block {
         {
             rest = behind;
         }
-        // It may be one of a block before. Before the first of all there is none: then this is no number of a change, which is seen where its
-        // code is read.
+        // It may belong to an earlier block. Before the first change there is none. Then this is not the number of a change, and the read of
+        // its code fails.
         Some(self.to.wrapping_sub(rest.len()).wrapping_sub(1))
     }
 }
 
-/// That change of a page, at this distance from the page's start in units, if `count` changes from `first` on are the page's.
+/// Returns the number [`Block::near`] for a page with `count` changes from `first` on. `distance` is the distance from the region's start in units.
 #[inline(always)]
 pub(super) fn near(first: u32, count: u16, distance: u64) -> usize {
     let passed = u64::from(count).wrapping_mul(distance % format::PAGE) / format::PAGE;
@@ -66,8 +66,8 @@ pub(super) fn near(first: u32, count: u16, distance: u64) -> usize {
 }
 
 impl Map<'_> {
-    /// Writes the rules for the address `pc` to `found`. Of its function only `pc`: to search for where it begins and ends takes four times
-    /// as many instructions, and a walk asks whether a call leads to it, which [`Self::is_one_function`] knows without.
+    /// Writes the rules for the address `pc` to `found`. The range is `pc` only, because a search for the ends of the function takes four times
+    /// as many instructions, and [`Self::is_one_function`] checks without it whether a call leads to the function.
     #[inline(never)]
     pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         match self.quick_look_up(pc, found) {
@@ -87,7 +87,7 @@ impl Map<'_> {
         reads::note();
         let [a, b, c, d, e, f, g, h] = *self.rules.get(usize::from(number))?;
         let flags = u16::from_ne_bytes([a, b]);
-        // Only the rules of a row, with a canonical frame address, have these bits so. Trap code and unproven rules are rare.
+        // Only rules of a row with a canonical frame address have these bits. Trap code and unproven rules are rare.
         if flags & (format::LONG | format::SIGNAL | format::UNPROVEN | HAS_VALUE) != HAS_VALUE {
             return None;
         }
@@ -95,7 +95,7 @@ impl Map<'_> {
         let offsets = [offset([c, d]), offset([e, f]), offset([g, h])];
         *found = Found {
             range: Range::of_one(pc),
-            // It is below their number, which has 32 bits.
+            // It is below the number of changes, which has 32 bits.
             place: change as u32,
             is_trap: false,
             proof: self.proof,
@@ -104,7 +104,7 @@ impl Map<'_> {
         Some(())
     }
 
-    /// Whether no function begins or ends between the change that was `found` and the one that holds at the address `other`.
+    /// Checks whether no function begins or ends between the change that was `found` and the change that applies to the address `other`.
     #[inline(never)]
     pub(crate) fn is_one_function(&self, found: &Found, other: u64) -> bool {
         match self.begins_at(found.place as usize, other) {
@@ -113,8 +113,8 @@ impl Map<'_> {
         }
     }
 
-    /// Whether the function of a change begins at the address `other`, as nearly every call leads to: then the change that begins it is
-    /// one of that block, and at that place in it. `None`: that takes more to find out.
+    /// Checks whether the function of a change begins at the address `other`, because nearly every call leads to the start of its function. If
+    /// so, the change that begins it is in that block, at that place. `None` if the fast path cannot find out.
     #[inline(always)]
     fn begins_at(&self, change: usize, other: u64) -> Option<bool> {
         let block = self.quick_block(other)?;
@@ -130,7 +130,7 @@ impl Map<'_> {
         }
     }
 
-    /// The block that an address is in.
+    /// Returns the block that contains an address.
     #[inline(always)]
     fn quick_block(&self, address: u64) -> Option<Block> {
         let distance = address
@@ -141,7 +141,7 @@ impl Map<'_> {
         let [a, b, c, d, count @ ..] = *self.quick_pages.get(page)?;
         reads::note();
         let first = u32::from_ne_bytes([a, b, c, d]);
-        // How many of the page's changes come before this block, and before the next one: two numbers side by side.
+        // The numbers of the page's changes before this block and before the next block.
         let at = (distance / format::BLOCK % format::BLOCKS).wrapping_mul(2) as usize;
         let passed = u32::from_ne_bytes(*blocks.get(at..)?.first_chunk()?);
         let (low, high) = (passed & 0xffff, passed >> 16);

@@ -1,6 +1,5 @@
-//! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. In tables whose order is right it finds what [`Section::find`] finds, without a test of
-//! the section's form at each step.
+//! A fast look-up for sections as current writers write them for little-endian machines: version 3, sorted, starts relative to their
+//! fields. In tables that are sorted, the result is the result of [`Section::find`], without a test of the section's form at each step.
 
 use crate::bytes::ByteOrder;
 use crate::lookup::{Found, LookupError};
@@ -17,14 +16,14 @@ use crate::sframe::tail;
 struct Entry<'a> {
     start: u64,
     size: u32,
-    /// The address behind it.
+    /// The address after the function.
     end: u64,
-    /// The section's rows from the function's attributes on.
+    /// The section's rows, from the function's attributes on.
     own: &'a [u8],
 }
 
 impl<'a> Section<'a> {
-    /// The function of an entry.
+    /// Returns the function of an entry.
     #[inline(always)]
     fn function_of(&self, entry: &Entry<'a>) -> Option<Function<'a>> {
         let (&[low, high, info, info2, block], rows) = entry.own.split_first_chunk()?;
@@ -46,9 +45,9 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// As [`Self::lookup`], but finds only what a walk needs.
+    /// Does what [`Self::lookup`] does, but finds only what a walk needs.
     ///
-    /// What is left to other ways is left by a jump, so that their stack frames do not add up to this one's.
+    /// The slower paths are reached with a jump, so that their stack frames do not add to this one.
     #[inline(never)]
     pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         found.proof = tail::proof(self.unproven, self.address, pc);
@@ -62,7 +61,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As [`Self::look_up`], if the function and the row are of the form that nearly all have.
+    /// Does what [`Self::look_up`] does, if the function and the row have the common form.
     #[inline(always)]
     fn look_up_common(&self, entry: &Entry<'_>, pc: u64, found: &mut Found) -> Option<()> {
         let (&[low, high, info, info2, _], rows) = entry.own.split_first_chunk()?;
@@ -82,8 +81,8 @@ impl<'a> Section<'a> {
         Some(())
     }
 
-    /// As [`Self::look_up`], of any form, where the function is found already. Its start is that of the range that was found. No more
-    /// parameters: they fit in registers, so that a jump leads here.
+    /// Does what [`Self::look_up`] does, for a function of any form, whose addresses are in `found` already. The parameters fit into registers, so
+    /// that this function is reached with a jump.
     #[inline(never)]
     fn look_up_seldom(
         &self,
@@ -105,13 +104,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The entry of the function that contains `pc`.
+    /// Returns the entry of the function that contains `pc`.
     #[inline(always)]
     fn entry(&self, pc: u64) -> Option<Entry<'a>> {
         if !self.usual {
             return None;
         }
-        // An entry is two of these.
+        // An entry has two of these words.
         let (words, _) = self.functions.data.as_chunks::<8>();
         let at = |index: usize| index.wrapping_mul(8) as u64;
         let base = self.address.wrapping_add(self.functions_offset as u64);
@@ -120,7 +119,7 @@ impl<'a> Section<'a> {
             let field = u64::from_le_bytes(*words.get(index)?);
             Some(field.wrapping_add(at(index)))
         };
-        // Distances from the functions to the code, which have a sign: addresses would take one more sum each.
+        // Compare signed distances from `base` rather than addresses, which saves one addition for each probe.
         let distance = pc.wrapping_sub(base).cast_signed();
         let index = last_at_most::<2, _>(words.len(), distance, |index| {
             Some(field(index)?.cast_signed())
@@ -131,7 +130,7 @@ impl<'a> Section<'a> {
         if pc.wrapping_sub(start) >= u64::from(size) {
             return None;
         }
-        // One that goes on behind the last address would hold the first ones.
+        // Reject a function that extends past the last address, because its range would wrap around to 0.
         let end = start.checked_add(size.into())?;
         let own = self.rows.data.get((place >> 32) as usize..)?;
         Some(Entry {

@@ -137,9 +137,9 @@ pub const LINE_UNKNOWN: u32 = 1;
 
 /// The maximum number of edges from a function to the innermost function that is inlined at an address.
 pub const MAX_EDGES: usize = 47;
-/// The limit of edges that one look-up may skip. A writer stays below it.
+/// The limit of edges that a look-up may skip. A writer stays below it.
 pub const LOOKUP_STEPS: u32 = 1 << 14;
-/// The limit of rules of the grammar that one name or path may take. A writer stays below it.
+/// The limit of rules of the grammar that a name or path may take. A writer stays below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
 /// The byte in a name after which names of other functions follow.
 pub const OTHER_NAMES: u8 = 1;

@@ -1,4 +1,4 @@
-//! One frame of a walk.
+//! Frames of a walk.
 
 use crate::verdict::How;
 

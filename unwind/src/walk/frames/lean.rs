@@ -1,7 +1,7 @@
-//! The step that nearly every one is: from a return address on a stack of the kernel, by a row that finds the caller's registers near
-//! the canonical frame address, to code with a call that leads to the frame's function.
+//! The fast path for the common step: the frame is a return address on a kernel stack, its row gives the caller's registers relative to the
+//! CFA, and a call before the return address targets the frame's function.
 //!
-//! What leads to a caller here leads to the same one by [`Frames::step_by_row`], which tells also why where none does.
+//! If this path finds a caller, [`Frames::step_by_row`] finds the same caller. Only `step_by_row` reports why there is none.
 
 use super::Frames;
 use crate::lookup::{LookupError, Proof};
@@ -14,8 +14,8 @@ use crate::walk::frame::lookup_pc;
 use crate::walk::{Frame, FrameKind};
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
-    /// Whether the step from the cursor's frame may be such a one, as far as the frame tells, if a row has led to it: then all fields of the
-    /// cursor but the three registers, and whether the frame pointer is known, have the values that the caller's will have.
+    /// Checks whether the fast path may take the step from the cursor's frame, if a row led to this frame. If so, all fields of the cursor
+    /// except the three registers and `fp_known` already have the caller's values.
     #[inline(always)]
     pub(super) fn may_be_lean(&self) -> bool {
         let has_row = self.cfa_known && !self.found.is_trap && self.on_stack && self.is_plain;
@@ -25,7 +25,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             && self.cursor.how == How::SFrame
     }
 
-    /// Whether the current row adds no doubt: the row is proven, or the list is already in doubt.
+    /// Checks whether the current row adds no doubt: the row is proven, or the list is already in doubt.
     #[inline(always)]
     fn adds_no_doubt(&self) -> bool {
         match self.found.proof {
@@ -35,7 +35,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
     }
 
-    /// Steps to the caller, if the step is such a one, and returns whether it was. If not, nothing has changed.
+    /// Steps to the caller if the fast path can, and returns whether it did. If not, nothing has changed.
     #[inline(always)]
     pub(super) fn step_lean(&mut self) -> bool {
         let Some((slot, fp_slot)) = self.found.rules.simple_saved() else {
@@ -76,7 +76,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         true
     }
 
-    /// Looks up the cursor's row after such a step, and makes its frame. Always some: a walk's answer is made in place so.
+    /// Looks up the cursor's row after such a step, and returns its frame. Never `None`: with this type, the result is written in place.
     #[inline(always)]
     pub(super) fn frame_after_lean(&mut self) -> Option<Frame<R>> {
         self.count = self.count.wrapping_add(1);
@@ -102,7 +102,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
             _ => self.leave_lean(outcome),
         }
-        // Made anew, which takes less than a copy with what is known of no caller.
+        // Created again from three registers, which is cheaper than a copy of registers that are unknown in a caller.
         let registers = &self.cursor.registers;
         Some(Frame {
             pc,
@@ -116,7 +116,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         })
     }
 
-    /// Keeps what the look-up for the cursor's frame has told, from which the next step is of another kind.
+    /// Keeps the result of the look-up for the cursor's frame, from which the fast path cannot take the next step.
     #[inline(never)]
     fn leave_lean(&mut self, outcome: Result<(), LookupError>) {
         self.is_lean = false;
