@@ -1,25 +1,26 @@
-//! A memory of rules that walks share: a word for each address, and one for each rule that differs from the others.
+//! A cache of rules that walks share: a word for each address, and a word for each different rule.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lookup::{Found, Proof};
 use crate::rules::Rules;
 
-/// How many different rules there may be, one less. Real images have 93 to 786, of which the 239 commonest hold at 99.4 % of rows.
+/// The maximum number of different rules plus 1. Real images have 93 to 786 rules, and the 239 most frequent of them apply to 99.4 % of rows.
 const RULES: usize = 512;
-/// How many places of a rule are tried.
+/// The number of places that are tried for a rule.
 const PROBES: usize = 8;
 
-/// The fewest entries: the number of an entry is as many bits of its address as its word has no room for.
+/// The minimum number of entries. The number of an entry replaces the bits of its address for which its word has no space.
 const FEWEST: usize = 1024;
 
-/// The bits of an address that differ between addresses: so many low ones, and whether those above are ones, all of them, or zeros. On
-/// x86-64 that is the highest low one, too; on AArch64 it is not, where kernels begin at 0xffff_0000_0000_0000.
+/// The number of low bits of an address that are stored, and the number with one more bit, for the bits above them, which are all ones or all
+/// zeros. On x86-64 these equal the highest low bit, but not on AArch64, where kernels begin at 0xffff_0000_0000_0000.
 const LOW: u32 = 48;
 const ADDRESS: u32 = LOW + 1;
-/// The bits of an address that its entry's number tells.
+/// The number of address bits that the entry's number contains.
 const NUMBER: u32 = FEWEST.trailing_zeros();
-/// An entry: the address, but for the lowest bits; above it the rule's number; and above that how many bytes the function begins before it.
+/// The shifts in an entry. It contains the address without the lowest bits, then the rule's number, then the distance from the function's start
+/// in bytes.
 const RULE: u32 = ADDRESS - NUMBER;
 const DISTANCE: u32 = RULE + RULES.trailing_zeros();
 
@@ -67,7 +68,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
 
     /// Removes all entries.
     pub fn clear(&self) {
-        // The rules may stay: they are the same whatever functions have them, and an entry that is read now still means its own.
+        // The rules may stay, because they do not depend on functions, and an entry that is being read still needs its rule.
         for entry in &self.entries {
             entry.store(0, Ordering::Relaxed);
         }
@@ -77,7 +78,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
     #[inline(always)]
     pub(crate) fn get(&self, pc: u64) -> Option<(Rules, Proof, u64)> {
         let (tag, number) = place(pc, ENTRIES);
-        // What `put` has written before the entry is seen, too.
+        // `Acquire`: the rule that `put` wrote before the entry is visible.
         let entry = self.entries.get(number)?.load(Ordering::Acquire);
         if extended(entry) != tag {
             return None;
@@ -97,12 +98,12 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         Some((Rules::of_narrow(word), proof, start))
     }
 
-    /// Keeps what was found at an address, of a function that begins at `start`. Nothing happens if that does not fit.
+    /// Stores the rules found for an address, in a function that begins at `start`. Does nothing if they do not fit.
     #[inline(never)]
     pub(crate) fn put(&self, pc: u64, start: u64, found: &Found) {
         let distance = pc.wrapping_sub(start);
         let (tag, number) = place(pc, ENTRIES);
-        // The address can be told again from its entry.
+        // The address can be recovered from its entry.
         let is_kept = extended(tag) == tag;
         if !is_kept || found.is_trap || distance >> (u64::BITS - DISTANCE) != 0 {
             return;
@@ -123,7 +124,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         }
     }
 
-    /// The number of a rule, which it is given if it has none yet. 0 is none.
+    /// Returns the number of a rule, and stores the rule if it is new. The number is never 0.
     fn rule(&self, word: u64) -> Option<usize> {
         let first = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize;
         (first..).take(PROBES).map(|at| at % RULES).find(|at| {
@@ -145,7 +146,7 @@ impl<const ENTRIES: usize> Default for RuleCache<ENTRIES> {
     }
 }
 
-/// What an entry has of an address, with the bits above it, which are as its highest one.
+/// Returns the address bits in an entry, sign-extended.
 #[inline(always)]
 const fn extended(entry: u64) -> u64 {
     const ABOVE: u32 = u64::BITS - RULE;
@@ -155,8 +156,8 @@ const fn extended(entry: u64) -> u64 {
         .cast_unsigned()
 }
 
-/// The bits of an address that its entry has, extended as by [`extended`]; and the number of that entry. Both together are the
-/// address's lower bits: what the number has of others beside its own lowest bits, the entry has too.
+/// Returns the address bits for an entry, extended as by [`extended`], and the number of the entry. Together they determine the address, because
+/// the bits that are combined into the number are also in the entry.
 #[inline(always)]
 const fn place(pc: u64, entries: usize) -> (u64, usize) {
     let tag = pc.cast_signed().wrapping_shr(NUMBER);

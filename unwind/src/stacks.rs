@@ -4,9 +4,9 @@ use crate::memory::{Memory, Range, sealed};
 
 /// Declared stacks: a walk reads words only inside these ranges.
 ///
-/// A walk enters each range at most once, and inside a range it only moves to higher addresses, by at least one word. So every walk ends:
-/// it takes at most as many steps as the ranges have words. (Linux for arm64 has the same rule, "consume once".) Stacks may follow each
-/// other in any order.
+/// A walk enters each range at most once, and inside a range it only moves to higher addresses, by at least one word. So every walk ends,
+/// after at most as many steps as the ranges have words. (Linux for arm64 has the same rule, "consume once".) Stacks may follow each other
+/// in any order.
 ///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
@@ -119,7 +119,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
 
     #[inline(always)]
     fn word_of(&self, frame: &Range, address: u64, size: u64) -> Option<u64> {
-        // Of a frame that `Self::frame` tells, the compiler knows that this never fails.
+        // The compiler proves that this never fails for a frame from `Self::frame`.
         let last = frame.end.wrapping_sub(frame.start).checked_sub(size)?;
         match address.wrapping_sub(frame.start) <= last {
             true => (self.read)(address),

@@ -6,8 +6,8 @@ use super::Registers;
 use super::effect::effect;
 use crate::code::{Effect, Instructions, Jump};
 
-/// BR and BLR, also those that authenticate (BRAA, BLRAA and so on), differ in bit 21 only; bits 24 and 11 to 0 tell the
-/// kind of authentication and the registers.
+/// The bits that identify BR and BLR, which differ in bit 21 only, also with authentication (BRAA, BLRAA and so on). Bits 24 and 11 to 0 contain
+/// the kind of authentication and the registers.
 const REGISTER_MASK: u32 = 0xfeff_f000;
 const BR: u32 = 0xd61f_0000;
 const BLR: u32 = 0xd63f_0000;

@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Where a place is.
+    /// Returns the address of a place.
     fn at(&self, place: Place) -> Value {
         let base = match place.by_frame_pointer {
             true => self.frame_pointer,

@@ -54,7 +54,7 @@ impl Region {
 }
 
 impl Map<'_> {
-    /// As [`Self::look_up`], of any address, rule and byte order.
+    /// Does what [`Self::look_up`] does, for any address, rule and byte order.
     #[inline(never)]
     pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let damaged = LookupError::Damaged;
@@ -73,8 +73,8 @@ impl Map<'_> {
     }
 
     /// All of the function at the address `pc`.
-    // What it calls, it calls one after the other, so that their stack frames do not add up: of all look-ups this is the one with the
-    // most of a walk below it on the stack.
+    // Its callees are called in sequence, so that their stack frames do not add up. Of all look-ups, this one is called with the most stack in
+    // use.
     #[inline(never)]
     pub(crate) fn function(&self, pc: u64) -> Option<Range> {
         let (region, distance) = self.region(pc)?;
@@ -84,7 +84,7 @@ impl Map<'_> {
         (!self.is_nothing(start)? && range.contains(pc)).then_some(range)
     }
 
-    /// As [`Self::is_one_function`], wherever in its function `other` is.
+    /// Does what [`Self::is_one_function`] does, for any place of `other` in its function.
     #[inline(never)]
     pub(super) fn is_one_function_any(&self, found: &Found, other: u64) -> bool {
         let at = self
@@ -101,7 +101,7 @@ impl Map<'_> {
         })
     }
 
-    /// What the row for the address `pc` says of the caller's `r4` to `r10`; `None` in a map for another architecture than 32-bit ARM.
+    /// Returns the rules for the caller's `r4` to `r10` in the row for the address `pc`; `None` in a map that is not for 32-bit ARM.
     #[inline(never)]
     pub(crate) fn kept_at(&self, pc: u64) -> Option<Kept> {
         let (page, distance) = self.page(pc)?;

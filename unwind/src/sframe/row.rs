@@ -9,15 +9,15 @@ use crate::sframe::format;
 use crate::sframe::section::Section;
 use crate::sframe::words::Words;
 
-/// What the rows of one function have in common.
+/// The format that the rows of a function have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFormat {
     pub(crate) order: ByteOrder,
     pub(crate) version: u8,
     pub(crate) abi: Abi,
-    /// Header: the frame pointer's fixed offset from the CFA, 0 when rows tell it.
+    /// The frame pointer's fixed offset from the CFA in the header; 0 if rows contain it.
     pub(crate) fixed_fp: i8,
-    /// Header: the return address's fixed offset from the CFA, 0 when rows tell it.
+    /// The return address's fixed offset from the CFA in the header; 0 if rows contain it.
     pub(crate) fixed_ra: i8,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct RawRow<'a> {
 }
 
 impl<'a> RawRow<'a> {
-    /// The row with this start and info byte, whose words are the first of `bytes`, and the bytes after it. `None` if it does not
-    /// lie wholly inside, or its words have no valid width.
+    /// Returns the row with this start and info byte, whose words are the first of `bytes`, and the bytes after it. `None` if a part of it is
+    /// outside, or if its words have no valid width.
     #[inline(always)]
     pub(super) fn split(start: u32, info: u8, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (words, rest) = bytes.split_at_checked(words_size(info)?)?;
@@ -46,8 +46,8 @@ impl<'a> RawRow<'a> {
         Some((row, rest))
     }
 
-    /// The rules of a row of the form that nearly all have, in a table of a little-endian machine: its words are those of its ABI,
-    /// and the eight bytes that hold them can be read at once. `None`: it has another form, or is not valid.
+    /// Returns the rules of a row of the common form, in a table of a little-endian machine: its words follow the rules of its ABI, and eight
+    /// bytes contain all of them. `None` if the row has another form or is not valid.
     #[inline(always)]
     pub(super) fn common_rules(&self, section: &Section<'_>) -> Option<Rules> {
         if section.abi == Abi::S390x || self.words.len() > 8 {
@@ -232,12 +232,12 @@ impl RowFormat {
     }
 }
 
-/// Of the first `count` of `rows`, the last one whose start is at most `offset`. The error: there is no such row, or a row up to the
-/// next one does not lie wholly inside, so that the right one is not known.
+/// Returns the last of the first `count` rows whose start is at most `offset`. Returns an error if there is no such row, or if a row up to the next
+/// one is partly outside, so that the right row is not known.
 ///
-/// A start has `N` bytes, a head (start and info) `H`. Generic over the width, because a test of the width for every row took
-/// most of the time. Rows differ in size, so they are read one after another, except their words. Neighbours mostly have words
-/// of one shape; comparing it lets the CPU predict where the next row is, instead of waiting for the load.
+/// A start has `N` bytes, a head (start and info) has `H` bytes. Generic over the width, because a test of the width for every row took most of
+/// the time. Rows differ in size, so they are read in sequence, except their words. Neighbours usually have words of the same shape; comparing
+/// the shape lets the CPU predict where the next row is, instead of waiting for the load.
 #[inline(always)]
 pub(crate) fn last_at_most<const N: usize, const H: usize>(
     rows: &[u8],
@@ -255,7 +255,7 @@ pub(crate) fn last_at_most<const N: usize, const H: usize>(
         let start = order.number(start);
         let info = *info.first().ok_or(damaged)?;
         if start > offset {
-            // It ends the row before it, if it is one.
+            // If it is a valid row, it ends the previous row.
             let size = H.wrapping_add(words_size(info).ok_or(damaged)?);
             rest.get(size..).ok_or(damaged)?;
             break;
@@ -278,7 +278,7 @@ pub(crate) fn last_at_most<const N: usize, const H: usize>(
     })
 }
 
-/// The bits of an info byte that say how many bytes its row's words have.
+/// The bits of an info byte that determine the size of its row's words.
 const SHAPE: u8 =
     format::ROW_COUNT << format::ROW_COUNT_SHIFT | format::ROW_WIDTH << format::ROW_WIDTH_SHIFT;
 

@@ -181,7 +181,7 @@ impl Tables<'_> {
     /// Verifies the tables and the code in memory: see [`ImageTables::verify_code`](crate::ImageTables::verify_code).
     pub(crate) fn verify_code(&self, code: &[u8], address: u64) -> Result<Verified, Damage> {
         let mut verified = self.verify()?;
-        // Only a table with a right checksum is believed in what it says of the code.
+        // The checksums of the code count only in a table whose own checksum is right.
         for section in self.sections().flatten().filter(|_| verified.checksum) {
             let list = tail::code_checksums(section.data);
             let order = section.functions.order;
@@ -204,8 +204,8 @@ struct Before {
 }
 
 impl Before {
-    /// Adds a function, which must start at or after the end of all others. An empty one may also start where the one before it
-    /// does, which a search expects.
+    /// Adds a function, which must start at or after the end of all others. An empty function may also start where the previous function does,
+    /// which a search expects.
     fn add(&mut self, function: &Function<'_>) -> Result<(), Damage> {
         let number = self.count;
         if function.start < self.start {

@@ -16,8 +16,8 @@ use crate::verdict::End;
 /// A function that returns the addresses of the function with code at an address, for [`CodeReader`]:
 /// [`SymbolTable::function_range`](crate::symbols::SymbolTable::function_range), for example.
 ///
-/// It must return `None` for pieces of functions that are reached by a jump (compilers name them `function.cold`), because such a piece
-/// begins in the middle of a frame.
+/// The function must return `None` for pieces of functions that are reached by a jump (compilers name them `function.cold`), because such a
+/// piece begins in the middle of a frame.
 pub type FunctionAt<'a> = &'a dyn Fn(u64) -> Option<Range>;
 
 /// A source of rows that analyses the code of functions without rows: see [`RowSource::read_code`].

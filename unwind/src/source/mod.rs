@@ -26,8 +26,8 @@ pub use image::ImageTables;
 /// A source of unwind rows: tables of one format. A walk uses tables through this trait only.
 ///
 /// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map), [`ImageTables`], [`ehabi::Tables`](crate::ehabi::Tables) and
-/// [`ArmTables`] implement it. A slice of sources is a source, too, and uses the first one that has a row: for an image and its modules, or
-/// for tables of different formats as `&[&dyn RowSource]`.
+/// [`ArmTables`] implement it. A slice of sources is a source, too, and uses the first source with a row: for an image and its modules, or for
+/// tables of different formats as `&[&dyn RowSource]`.
 ///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
@@ -160,7 +160,7 @@ impl<S: RowSource> RowSource for [S] {
         let mut outcome = Err(End::Unusable("there is no source of rows"));
         for (index, source) in self.iter().enumerate() {
             match source.describes(machine) {
-                // Its rows would be found, but with register numbers of another architecture.
+                // A look-up would find its rows, but with register numbers of another architecture.
                 Err(end @ End::WrongAbi(_)) => return Err(end),
                 Err(end) if index == 0 => outcome = Err(end),
                 Err(_) => {}

@@ -244,12 +244,12 @@ impl<'a> Text<'a> {
 /// everything else that writes a name.
 #[inline]
 fn character(first: u8, bytes: &mut Take<Expansion<'_>>) -> Option<char> {
-    // How many bytes follow, the least number that needs so many, and what the first byte has beside its bits of the number.
+    // The number of further bytes, the least character that needs them, and the bits of the first byte that mark it.
     let (more, least, mark) = match first {
         0xf0.. => (3, 0x1_0000, 0xf0 << 18),
         0xe0.. => (2, 0x800, 0xe0 << 12),
         0xc0.. => (1, 0x80, 0xc0 << 6),
-        // No character begins with a byte that goes on with another one.
+        // No character begins with a continuation byte.
         0x80.. => (0, u32::MAX, 0),
         _ => (0, 0, 0),
     };

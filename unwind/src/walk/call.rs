@@ -1,4 +1,4 @@
-//! The check of a return address by code: whether a call is before it, and leads to the frame that returns there.
+//! The check of a return address with the code: whether a call precedes it, and leads to the frame that returns there.
 
 use crate::code::Code;
 use crate::lookup::Found;
@@ -8,14 +8,14 @@ use crate::verdict::End;
 use crate::walk::frame::lookup_pc;
 use crate::walk::{FrameKind, Unwinder};
 
-/// The call before a return address, as its bytes have it.
+/// The call before a return address, decoded from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// The bytes are not known.
+    /// The bytes of the code are not known.
     Unknown,
-    /// There is no call before it. Accepted only in an outermost function, which has no caller itself.
+    /// No call precedes the address. Accepted only in a function without a caller.
     None,
-    /// An indirect call, or one of the function that returns there.
+    /// An indirect call, or a call of the function that returns there.
     Fits,
     /// A call of this address, which is not in that function.
     Elsewhere(u64),
@@ -38,7 +38,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// As [`Self::check`], where no direct call is before the address. `found` is not needed any more, so its memory is used for
+    /// Does what [`Self::check`] does, if no direct call precedes the address. `found` is no longer needed, so its memory is used for
     /// another look-up.
     #[inline(never)]
     fn check_other<R: RegisterSet>(
@@ -63,7 +63,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Ok(call)
     }
 
-    /// Whether `address` can be a return address in the kernel: there is a call before it or, if the bytes are not known, code.
+    /// Checks whether `address` can be a return address in the kernel: a call precedes it or, if the bytes are not known, code does.
     pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
         match self.call_before::<R>(address, false) {
             Call::Unknown => self.is_code(call_at::<R>(address), false),
@@ -71,7 +71,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Whether `pc` lies in code, as far as is known.
+    /// Checks whether the known code contains `pc`.
     pub(super) fn is_code(&self, pc: u64, user: bool) -> bool {
         if self.code_of(user).is_empty() {
             !user && self.source.covers(pc)
@@ -80,7 +80,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// The code of user programs, or of the kernel.
+    /// Returns the code of user programs, or of the kernel.
     #[inline(always)]
     const fn code_of(&self, user: bool) -> &'a [Code<'a>] {
         match user {
@@ -89,7 +89,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// The same, with code that was added.
+    /// Returns the code of user programs, or of the kernel with its further code.
     #[inline(always)]
     fn all_code_of(&self, user: bool) -> impl Iterator<Item = &'a Code<'a>> + use<'a, S> {
         let more: &'a [Code<'a>] = match user {
@@ -99,12 +99,12 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         self.code_of(user).iter().chain(more)
     }
 
-    /// The code that holds `address`.
+    /// Returns the range of code that contains `address`.
     pub(super) fn code_at(&self, address: u64, user: bool) -> Option<&'a Code<'a>> {
         self.all_code_of(user).find(|code| code.holds(address))
     }
 
-    /// Whether rows for `pc` may be those of a frame: user code and the kernel's never take each other's.
+    /// Checks whether a frame may use the rows for `pc`: frames of user code use rows of user code only, and the kernel's use the kernel's only.
     #[inline(always)]
     pub(super) fn may_be_at(&self, pc: u64, user: bool) -> bool {
         match (user, self.user_code) {
@@ -113,8 +113,8 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Whether the call before a return address is certain to lead to the function that was `found`, and nothing else has to be looked
-    /// at: it lies in the first range of the kernel's code, as nearly all do.
+    /// Checks whether the call before a return address certainly leads to the function that was `found`. Fast, because it looks only at the
+    /// first range of the kernel's code, which contains nearly all code.
     #[inline(always)]
     pub(super) fn fits<R: RegisterSet>(&self, return_address: u64, found: &Found) -> bool {
         let Some(first) = self.code.first() else {
@@ -129,11 +129,11 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// The bytes of code before a return address.
+    /// Returns the bytes of code before a return address.
     fn code_before(&self, return_address: u64, user: bool) -> Option<&'a [u8]> {
         for code in self.all_code_of(user) {
             let bytes = code.before(return_address);
-            // Ranges may overlap; the first that has the call counts.
+            // Ranges may overlap. The first range that contains the call counts.
             if bytes.is_some() || code.holds(lookup_pc(return_address, FrameKind::ReturnAddress)) {
                 return bytes;
             }
@@ -141,7 +141,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         None
     }
 
-    /// The call before an address, wherever it leads.
+    /// Returns the call before an address, with any target.
     fn call_before<R: RegisterSet>(&self, return_address: u64, user: bool) -> Call {
         let Some(bytes) = self.code_before(R::place(return_address), user) else {
             return Call::Unknown;
@@ -153,16 +153,16 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Whether a return address is in an outermost function: kernels prepare stacks of new tasks that return to such a
-    /// function's first instruction. Such a frame is listed, in doubt, although there is no call. The address itself is looked up:
-    /// the byte before it may belong to another function, because there is no call that ends there.
+    /// Checks whether a return address is in a function without a caller. Kernels prepare stacks of new tasks that return to the first
+    /// instruction of such a function. The frame is listed, in doubt, although there is no call. The look-up uses the address itself, because
+    /// the byte before it may belong to another function if no call ends there.
     #[inline(never)]
     fn has_no_caller<R: RegisterSet>(&self, return_address: u64, found: &mut Found) -> bool {
         let outcome = self.source.look_up(R::place(return_address), found);
         outcome.is_ok() && found.rules.is_outermost()
     }
 
-    /// Whether the bytes before a return address may be the end of an indirect call, although they read as a direct call, too.
+    /// Checks whether the bytes before a return address may be the end of an indirect call, although they can also be read as a direct call.
     pub(super) fn is_indirect<R: RegisterSet>(&self, return_address: u64, user: bool) -> bool {
         let bytes = self
             .code_before(R::place(return_address), user)
@@ -170,15 +170,15 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         R::is_indirect_call(bytes, return_address)
     }
 
-    /// Whether the tables have a function that begins at `address`. The end of an indirect call reads as a direct call of one by rare chance
-    /// only, and then its frame is in doubt. The memory of `found` is used for a look-up.
+    /// Checks whether the tables have a function that begins at `address`. The end of an indirect call rarely looks like a direct call of a
+    /// function's start. If it does, the frame is in doubt. The memory of `found` is used for a look-up.
     #[inline(never)]
     pub(super) fn is_start(&self, address: u64, found: &mut Found) -> bool {
         self.source.look_up(address, found).is_ok() && self.whole(found).start == address
     }
 }
 
-/// The address at which the call before a return address is looked up.
+/// Returns the address with which to look up the call before a return address.
 #[inline(always)]
 fn call_at<R: RegisterSet>(return_address: u64) -> u64 {
     lookup_pc(R::place(return_address), FrameKind::ReturnAddress)

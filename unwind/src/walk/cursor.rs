@@ -8,16 +8,16 @@ use crate::rules::Register;
 use crate::verdict::{End, How};
 use crate::walk::FrameKind;
 
-/// The frame that a walk is at, with what is known of it.
+/// The current frame of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<R> {
     pub(super) registers: R,
-    /// The innermost or an interrupted frame.
+    /// Whether the program counter is exact: in the first frame or an interrupted frame.
     pub(super) exact: bool,
-    /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
+    /// Whether the stack pointer is known. After a step with the frame pointer on AArch64, it is only a lower bound.
     pub(super) sp_known: bool,
-    /// The frame pointer is the frame's own. It is not in callers of a function that overwrites it without saving it, as one
-    /// that never returns may.
+    /// Whether the frame pointer is the frame's own. False in callers of a function that overwrites the register without saving it, as a
+    /// function that never returns may.
     pub(super) fp_known: bool,
     pub(super) how: How,
     /// The address of the trap frame, if this frame was interrupted.
@@ -38,14 +38,14 @@ pub(super) enum Way {
     Stay,
     /// Up, or to another stack. If the walk may not go there, the step fails.
     Up,
-    /// Up, or to another stack. If the walk may not go there, the step succeeds nevertheless, because interrupted code is a
-    /// frame whatever its stack pointer, which may be the reason for the trap. But nothing is read there: no step by a row
-    /// follows, only a fallback may.
+    /// Up, or to another stack. If the walk may not go there, the step succeeds nevertheless, because interrupted code is a frame with any stack
+    /// pointer. (A bad stack pointer may be the reason for the trap.) Nothing is read there: only a fallback may follow, not a step with a
+    /// row.
     Anywhere,
 }
 
 impl<R> Cursor<R> {
-    /// A frame whose registers are exact.
+    /// Creates a frame whose registers are exact.
     pub(super) fn exact(registers: R, how: How) -> Self {
         Self {
             exact: true,
@@ -53,7 +53,7 @@ impl<R> Cursor<R> {
         }
     }
 
-    /// A frame whose program counter is a return address.
+    /// Creates a frame whose program counter is a return address.
     pub(super) const fn called(registers: R, how: How) -> Self {
         Self {
             registers,
@@ -75,7 +75,7 @@ impl<R> Cursor<R> {
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The canonical frame address by the row that was `found`.
+    /// Returns the canonical frame address from the row that was `found`.
     #[inline(always)]
     pub(super) fn cfa(&self, found: &Found, memory: &impl Memory) -> Option<u64> {
         let (base, offset) = match found.rules.simple_cfa() {
@@ -91,13 +91,13 @@ impl<R: RegisterSet> Cursor<R> {
         (is_aligned(cfa, R::CFA_ALIGNMENT) || found.is_trap).then_some(cfa)
     }
 
-    /// As [`Self::cfa`], by any rule, with the reason if there is none.
+    /// Does what [`Self::cfa`] does, for any rule, and returns the reason if there is no address.
     #[inline(never)]
     pub(super) fn any_cfa(&self, found: &Found, memory: &impl Memory) -> Result<u64, End> {
         let cfa = match found.rules.cfa() {
             Rule::Value { base, offset } => self.address(base, offset)?,
             Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?)?,
-            // A row without a CFA is that of an outermost function, for which no caller is looked up.
+            // A row without a CFA belongs to a function without a caller.
             Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
         // An interrupted stack pointer may have any value.
@@ -108,7 +108,7 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address `base + offset` of a rule. Not inlined, because each caller would have a copy.
+    /// Returns the address `base + offset` of a rule. Not inlined, because each caller would have a copy.
     #[inline(never)]
     pub(super) fn address(&self, base: Base, offset: i64) -> Result<u64, End> {
         match self.known_address(base, offset) {
@@ -117,13 +117,13 @@ impl<R: RegisterSet> Cursor<R> {
                 Base::StackPointer => End::StackPointerLost,
                 Base::FramePointer => End::FramePointerLost,
                 Base::Register(number) => End::RegisterLost(number),
-                // A frame address that is based on itself: no source makes such a row.
+                // A frame address relative to itself. No source has such a row.
                 Base::Cfa => End::NoCfa,
             }),
         }
     }
 
-    /// The same, without the reason if there is none.
+    /// Returns the address `base + offset` of a rule, or `None`.
     pub(super) fn known_address(&self, base: Base, offset: i64) -> Option<u64> {
         let value = match base {
             Base::StackPointer if !self.sp_known => None,
@@ -134,7 +134,7 @@ impl<R: RegisterSet> Cursor<R> {
     }
 }
 
-/// The word at `address`. The only place that reads memory, so that every word read is aligned.
+/// Returns the word at `address`. Only this function reads memory, so that every word read is aligned.
 #[inline(always)]
 pub(super) fn read<R: RegisterSet>(memory: &impl Memory, address: u64) -> Result<u64, End> {
     if !is_aligned(address, R::WORD) {

@@ -9,10 +9,10 @@ use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The address of the trap frame, if this is the frame of trap code that has called, and the stack pointer and program counter that
-    /// `saved` registers have there are those that the row has found for what was `interrupted`: otherwise this trap code saves them in
-    /// another way, as functions of the `x86-interrupt` convention do. If trap code itself was interrupted, its stack pointer may be
-    /// anywhere.
+    /// Returns the address of the trap frame, if this is the frame of trap code that called a handler, and if the stack pointer and program
+    /// counter in the trap frame (of the `saved` registers) equal the values that the row found (`interrupted`). Otherwise this trap code has
+    /// another layout, as functions of the `x86-interrupt` convention do. If trap code itself was interrupted, its stack pointer may have any
+    /// value.
     #[inline(never)]
     pub(super) fn trap_frame(
         &self,
@@ -33,10 +33,12 @@ impl<R: RegisterSet> Cursor<R> {
         (!self.exact && self.sp_known && saved.iter().all(is_same)).then_some(at)
     }
 
-    /// The step from trap code, which `rules` are of, to what it interrupted: adds to `registers` what the trap has saved beside those
-    /// that the rules tell. That is the next frame, whatever its program counter and stack pointer. But no step by a row follows from a
-    /// stack pointer where the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Second, the
-    /// address where the trap frame ends, if that is known. What the processor has pushed counts more than what trap code has saved.
+    /// Prepares the step from trap code with these `rules` to the interrupted frame: adds further saved registers to `registers`. Returns how to
+    /// move the stack pointer, and the address at which the trap frame ends, if it is known.
+    ///
+    /// The interrupted frame is the next frame, with any program counter and stack pointer. But no step with a row follows from a stack
+    /// pointer to which the walk may not go; otherwise a damaged table could make a trap frame its own caller forever. Values that the
+    /// processor pushed have precedence over values that trap code saved.
     #[inline(always)]
     pub(super) fn interrupted(
         &self,
@@ -81,8 +83,8 @@ impl<R: RegisterSet> Cursor<R> {
         (if same { Way::Stay } else { Way::Anywhere }, end)
     }
 
-    /// Where the processor itself has pushed what was interrupted, if it is that which has saved it: if the rules find the stack pointer
-    /// as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
+    /// Returns the address of the words that the processor pushed, if the rules use these words: the distance from the program counter to the
+    /// stack pointer is the processor's. Trap code may save both elsewhere.
     #[inline(never)]
     pub(super) fn pushed(&self, rules: &Rules) -> Option<u64> {
         let pushed = R::PUSHED?;
@@ -100,13 +102,13 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// Whether the walk starts in trap code, with these rules, before it saves or after it has restored the registers.
+    /// Checks whether the walk starts in trap code, with these rules, before it saves or after it restores the registers.
     pub(super) fn begins_at_edge(&self, rules: &Rules) -> bool {
         self.how == How::Given && pc_is_in_register(rules)
     }
 
-    /// The trap frame of trap code that was interrupted itself, if it is complete: the row tells where the interrupted stack
-    /// pointer is.
+    /// Returns the trap frame of trap code that was itself interrupted, if the trap frame is complete. The row contains the location of the
+    /// interrupted stack pointer.
     #[inline(never)]
     fn saved_at(&self, rules: &Rules, trap_registers: &[SavedRegister]) -> Option<u64> {
         let offset = rules
@@ -119,7 +121,7 @@ impl<R: RegisterSet> Cursor<R> {
     }
 }
 
-/// Whether trap code with these rules has the interrupted program counter in a register.
+/// Checks whether trap code with these rules has the interrupted program counter in a register.
 const fn pc_is_in_register(rules: &Rules) -> bool {
     rules.return_address_is_in_register()
 }

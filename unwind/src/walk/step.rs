@@ -1,4 +1,4 @@
-//! A frame's caller by a row. Only reads.
+//! The caller of a frame, computed from a row. This module only reads.
 
 use crate::lookup::Found;
 use crate::memory::Memory;
@@ -7,17 +7,17 @@ use crate::row::{Base, Rule};
 use crate::verdict::End;
 use crate::walk::cursor::{Cursor, read};
 
-/// A frame's caller by a row, before any check.
+/// The caller of a frame, computed from a row, before any check.
 pub(super) struct Caller {
     pub(super) pc: u64,
     pub(super) sp: u64,
     pub(super) fp: u64,
-    /// The frame pointer is the caller's own.
+    /// Whether the frame pointer is the caller's own.
     pub(super) fp_known: bool,
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The caller by the row that was `found`, of which the canonical frame address is known already.
+    /// Computes the caller from the row that was `found` and its canonical frame address.
     pub(super) fn caller(
         &self,
         found: &Found,
@@ -38,7 +38,7 @@ impl<R: RegisterSet> Cursor<R> {
         })
     }
 
-    /// The return address by any rule.
+    /// Evaluates the rule for the return address.
     #[inline(never)]
     fn return_address(&self, rule: Rule, cfa: u64, memory: &impl Memory) -> Result<u64, End> {
         match rule {
@@ -49,7 +49,7 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// A further register of the caller by any rule; `None` if the callee's value is also the caller's, or nothing is said of it.
+    /// Evaluates `rule` for another caller register. `None` if the register is unchanged or undefined.
     #[inline(never)]
     pub(super) fn restored(
         &self,
@@ -66,7 +66,7 @@ impl<R: RegisterSet> Cursor<R> {
         })
     }
 
-    /// The frame pointer by any rule, and whether it is the caller's own.
+    /// Evaluates the rule for the frame pointer. Also returns whether the value is the caller's own.
     #[inline(never)]
     fn frame_pointer(
         &self,
@@ -82,7 +82,7 @@ impl<R: RegisterSet> Cursor<R> {
         match self.address_by(cfa, base, offset) {
             Ok(slot) if is_saved => self.saved_fp(slot, memory),
             Ok(value) => Ok((value, true)),
-            // Its value is not known, which matters only if a caller needs it.
+            // The value is not known, which matters only if a caller needs it.
             Err(End::RegisterLost(_) | End::FramePointerLost | End::StackPointerLost) => {
                 Ok((self.registers.fp(), false))
             }
@@ -90,11 +90,11 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The frame pointer that is saved in `slot`, and whether it is the caller's own.
+    /// Returns the frame pointer that is saved in `slot`, and whether it is the caller's own.
     #[inline(always)]
     fn saved_fp(&self, slot: u64, memory: &impl Memory) -> Result<(u64, bool), End> {
-        // Compilers keep the rule after the epilogue's pop, when the register has the caller's value again, and the slot below
-        // the stack pointer has any value.
+        // After the epilogue's pop, compilers still emit the old rule. The register already contains the caller's value; the slot, now below
+        // the stack pointer, may contain anything.
         if self.exact && slot < self.registers.sp() {
             Ok((self.registers.fp(), self.fp_known))
         } else {
@@ -102,7 +102,7 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address `base + offset` of a rule for a register.
+    /// Returns the address `base + offset` of a rule for a register.
     #[inline(never)]
     fn address_by(&self, cfa: u64, base: Base, offset: i64) -> Result<u64, End> {
         match base {

@@ -82,11 +82,11 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The next frame is that of the cursor.
+    /// The next frame is the cursor's.
     Found,
     /// The next frame is the caller of the cursor's.
     Stepping,
-    /// The next frame is the next one that a scan finds; the scan began for this reason.
+    /// A scan finds the next frame. It began for this reason.
     Scanning(Scan, End),
     Ended(End),
 }
@@ -189,7 +189,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         Ok(())
     }
 
-    /// The next frame is that of the cursor, which the caller changes, after [`Self::go`].
+    /// Makes the cursor's frame the next frame, after [`Self::go`]. The caller changes the cursor.
     #[inline(always)]
     fn arrive(&mut self) {
         self.tail_call = None;
@@ -228,7 +228,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     }
 
     /// Returns the next frame, as [`Iterator::next`] does, with less code at the call, and more instructions.
-    // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
+    // Rare steps are called in sequence, not nested, so that their stack frames do not add up.
     #[inline(never)]
     pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
@@ -294,7 +294,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     #[inline(always)]
     fn look_up(&mut self, pc: u64) -> Result<(), LookupError> {
         let registers = &self.cursor.registers;
-        // Where no instruction begins a jump has failed, or what was saved is damaged, and a row tells nothing of it.
+        // If no instruction begins here, a jump failed or the saved value is damaged, and no row applies.
         let begins = is_aligned(registers.pc(), R::ALIGNMENT as u64);
         let may = self.unwinder.may_be_at(pc, registers.is_user());
         if !self.usable || !may || (self.cursor.exact && !begins) {
@@ -303,8 +303,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self.unwinder.source.look_up(pc, &mut self.found)
     }
 
-    /// The next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not tell where
-    /// its caller's frame is.
+    /// Returns the next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not show where its
+    /// caller's frame is.
     #[inline(never)]
     fn scan(&mut self) -> Option<Frame<R>> {
         let State::Scanning(scan, reason) = self.state else {

@@ -1,4 +1,4 @@
-//! Steps of a walk, from a frame to its caller: by its row, and by what else there is where no row leads on.
+//! Steps of a walk, from a frame to its caller: with its row, or with a fallback.
 //!
 //! The deepest chain of calls has 640 to 670 bytes of stack on several paths, so shortening one path is not enough. Four forms of a
 //! separate step out of trap code took more stack than this one.
@@ -20,7 +20,7 @@ use crate::walk::scan::Scan;
 use crate::walk::step::Caller;
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
-    /// Steps where no row leads to the caller, for this reason; returns the result of the check of a call, as [`Self::step_by_row`] does.
+    /// Steps to the caller if no row leads there, for this reason. Returns the result of the check of a call, as [`Self::step_by_row`] does.
     #[inline(never)]
     pub(super) fn step_without_row(&mut self, reason: End) -> Call {
         let user = self.cursor.registers.is_user();
@@ -39,7 +39,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                     Some(_) => End::Outermost,
                 });
             }
-            // What is on a user's stack is nobody's promise, so only rows are followed there.
+            // The kernel guarantees nothing about a user's stack, so only rows are used there.
             _ if user => self.state = State::Ended(self.end_in_user_code(reason)),
             End::NotAtBase(_) | End::TrapFrame(_) => self.state = State::Ended(reason),
             _ if let Some(call) = self.step_by_code(reason) => return call,
@@ -92,7 +92,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         if skips {
             self.note(self.count, How::SFrame, End::LeftStack(sp));
         }
-        // Without a call, execution has not been in that function: it would begin at the address, which has the name and the row.
+        // Without a call, the function has not run yet: it would begin at the address, which therefore selects the name and the row.
         let exact = call == Call::None;
         self.cursor = Cursor {
             exact,
@@ -140,8 +140,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
     }
 
-    /// Whether the stack of the cursor's frame, whose function has no caller and whose stack pointer is `sp`, is empty there; `None` if nobody has
-    /// said where the stack begins, and the code does not show it either.
+    /// Checks whether the stack of the cursor's frame, whose function has no caller and whose stack pointer is `sp`, is empty there. `None` if the
+    /// base of the stack is unknown.
     #[inline(never)]
     fn is_at_base(&self, sp: u64) -> Option<bool> {
         let pc = lookup_pc(self.cursor.registers.pc(), self.cursor.kind());
@@ -158,8 +158,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         callee.caller(caller.pc, caller.sp, caller.fp)
     }
 
-    /// The registers of a caller, with what the row says of further ones. Second, whether the row holds at calls only, and the
-    /// function does not call.
+    /// Returns the registers of a caller, with further registers from the row. Also returns whether the row is valid at calls only although the
+    /// function was interrupted.
     #[inline(never)]
     fn restore(&self, cfa: u64, caller: &Caller) -> Result<(R, bool), End> {
         let cursor = &self.cursor;
@@ -225,13 +225,13 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
     }
 
-    /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them. They are changed, not copied, which
-    /// would take as much stack again.
+    /// Steps from trap code to the interrupted frame. `registers` contains the values from the row. It is changed, because a copy would take as
+    /// much stack again.
     #[inline(never)]
     fn step_from_trap(&mut self, registers: &mut R, fp_known: bool) -> Result<(), End> {
         let was_user = self.cursor.registers.is_user();
         let saved = match was_user {
-            // Those are the kernel's; user code has frames of signals, which its rows describe.
+            // The declared registers are the kernel's. User code has frames of signals, which its rows describe.
             true => &[],
             false => self.unwinder.trap_registers,
         };
@@ -308,8 +308,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         self.note(self.count, How::SFrame, reason);
     }
 
-    /// Steps to the caller by rules that are read out of the code, where there is no row. Not where a table has the function without
-    /// rows: who made it has read the code, too, and did not believe it.
+    /// Steps to the caller with rules from an analysis of the code, if there is no row. Not if a table contains the function without rows: the
+    /// writer of the table analysed the code, too, and rejected the result.
     #[inline(always)]
     fn step_by_code(&mut self, reason: End) -> Option<Call> {
         let without_row = match reason {
