@@ -52,7 +52,7 @@ impl Iterator for CheckedCode<'_> {
 /// in the memory, and none is there in part. Ranges that are there in part are passed over.
 ///
 /// # Errors
-/// The address of the first range with other bytes than were linked.
+/// Returns an error if code differs from the code that was linked: the address of the first such range.
 pub(crate) fn compare(
     list: CodeChecksums<'_>,
     order: ByteOrder,

@@ -31,7 +31,8 @@
 //! assert_eq!(frames.end(), Some(End::Complete));
 //! ```
 //!
-//! The examples of this crate use `TABLE`, `CODE`, `STACK` and `read` of this program, unless they contain others.
+//! Other examples use the same program: `STACK` is its stack, and `read` returns a word of it. `ENTRY_TABLE` describes the entry function only,
+//! and `MAP` is a rule map for both functions.
 //!
 //! # Promises
 //!

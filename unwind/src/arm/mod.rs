@@ -3,6 +3,21 @@
 //! The lowest bit of a return address selects Thumb code, and is not part of the address: frames have the bit cleared.
 //!
 //! ABI: "Procedure Call Standard for the Arm Architecture" and "DWARF for the Arm Architecture", section "DWARF register names".
+//!
+//! ```
+//! use unwind::{ArmTables, Code, End, Range, Stacks, Unwinder, arm::Registers};
+//!
+//! /// Walks from the interrupted registers `r0` to `r15`, and returns why the list ends.
+//! fn walk(tables: ArmTables<'_>, code: Code<'_>, core: &[u32; 16], stack: Range) -> Option<End> {
+//!     let (code, stacks) = ([code], [stack]);
+//!     // A word has 4 bytes. The closure is called only for aligned words in `stacks`, which the kernel owns.
+//!     let read = |address: u64| Some(unsafe { (address as *const u32).read_volatile() }.into());
+//!     let unwinder = Unwinder::new(tables).code(&code);
+//!     let mut frames = unwinder.frames(Registers::of(core), Stacks::new(&stacks, read));
+//!     frames.by_ref().for_each(|frame| println!("{:#x} {}", frame.pc, frame.letter()));
+//!     frames.end()
+//! }
+//! ```
 
 mod code;
 
