@@ -10,7 +10,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, U16, U32, U64};
 
 /// The error if the tables lie behind the last offset that a file's header can name.
-pub(crate) const TOO_LONG: &str = "the file with its tables is longer than its headers can say";
+pub(crate) const TOO_LONG: &str =
+    "the file with its tables is too long for the offsets in its ELF headers";
 
 /// A program header, of either class.
 #[derive(Clone, Copy, Debug)]

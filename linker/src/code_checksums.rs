@@ -69,7 +69,10 @@ impl CodeChecksums {
                 bytes.get((range.start - start) as usize..(range.end - start) as usize)
             });
             let bytes = bytes.with_context(|| {
-                format!("the link with tables has no code at {:#x}, where the link without them has code", range.start)
+                format!(
+                    "the link with tables has no code at {:#x}, but the link without tables has",
+                    range.start
+                )
             })?;
             Ok((range.clone(), crc32fast::hash(bytes)))
         });

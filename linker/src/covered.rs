@@ -142,9 +142,8 @@ impl fmt::Display for OfTable<'_> {
 
 /// The advice for too little coverage. `core` and `alloc` need no switch: those of rustup have `.debug_frame` for x86-64 and 32-bit ARM, and
 /// `.eh_frame` for AArch64.
-pub const ADVICE: &str = "traces end in code without rows. Let rows be made from the code (no --sframe-repair=no); or compile Rust with \
-     -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script (core and \
-     alloc of rustup have one of them)";
+pub const ADVICE: &str = "backtraces end at code without rows. Synthesize rows from the code (remove --sframe-repair=no); or compile Rust \
+     with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
 
 /// The first identifier of a path: the crate of a function, or of the trait that it implements.
 fn crate_of(name: &str) -> &str {

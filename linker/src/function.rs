@@ -96,17 +96,20 @@ pub(crate) fn says_the_same(last: &Row, row: &Row) -> bool {
 impl fmt::Display for Construct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ReturnColumn(column) => write!(f, "return address in column {column}"),
+            Self::ReturnColumn(column) => write!(f, "unsupported return address column {column}"),
             Self::NoCfa => f.write_str("no rule for the CFA"),
             Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
             Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
-            Self::NeedsVersion3(what) => write!(f, "{what} need version 3"),
-            Self::TooManyRows(rows) => write!(f, "{rows} rows are more than 65535"),
+            Self::NeedsVersion3(what) => write!(f, "{what} need SFrame version 3 (--sframe=v3)"),
+            Self::TooManyRows(rows) => write!(f, "{rows} rows, more than the maximum of 65535"),
             Self::TooLong => f.write_str("more than 4 GiB of code"),
             Self::Overlaps(start) => write!(f, "overlaps the function at {start:#x}"),
-            Self::Damaged => f.write_str("damaged in the .sframe that was there"),
-            Self::Malformed(error) => write!(f, "malformed instructions: {error}"),
-            Self::Unproven(reason) => write!(f, "no call frame information, and {reason}"),
+            Self::Damaged => f.write_str("damaged in the existing .sframe"),
+            Self::Malformed(error) => write!(f, "malformed call frame instructions: {error}"),
+            Self::Unproven(reason) => write!(
+                f,
+                "no call frame information, and no row follows from the code: {reason}"
+            ),
         }
     }
 }

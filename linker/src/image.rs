@@ -50,7 +50,7 @@ impl<'data> Image<'data> {
                 false => ", big-endian",
             };
             bail!(
-                "an image for {machine:?}{order}; tables can be made for x86-64, AArch64, s390x and 32-bit ARM"
+                "unsupported architecture {machine:?}{order}: tables are possible for x86-64, AArch64, s390x and 32-bit ARM"
             );
         };
         Ok(Self { architecture, file })
@@ -103,8 +103,8 @@ impl<'data> Image<'data> {
         let overlapping = code.windows(2).find(|pair| pair[1].0 < pair[0].1);
         if let Some([(.., first), (start, _, second)]) = overlapping {
             bail!(
-                "sections {} and {} both have code at {start:#x}, and tables have one row and one name for an address: link overlays \
-                 at different addresses, or each as an image of its own",
+                "sections {} and {} both contain code at {start:#x}, but tables hold one row and one name per address: link overlays at \
+                 different addresses, or each as its own image",
                 first.name().unwrap_or_default().escape_debug(),
                 second.name().unwrap_or_default().escape_debug(),
             );
@@ -152,7 +152,7 @@ pub fn is_code(flags: SectionFlags) -> bool {
 /// # Errors
 /// The notes lie outside the file.
 pub fn build_id<'data>(file: &object::File<'data>) -> Result<Option<&'data [u8]>> {
-    let found = file.build_id().context("damaged build id")?;
+    let found = file.build_id().context("damaged build id note")?;
     // A linker script can put the note into a section of another type.
     let in_segments = || match file {
         object::File::Elf32(file) => in_segments(file.elf_header(), file.data()),
@@ -194,8 +194,8 @@ pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
     let file = object::File::parse(data).context("damaged ELF file")?;
     match file.kind() {
         ObjectKind::Executable | ObjectKind::Dynamic => Ok(file),
-        ObjectKind::Relocatable => bail!("an object file; this wants a linked image"),
-        kind => bail!("an ELF file of kind {kind:?}; this wants a linked image"),
+        ObjectKind::Relocatable => bail!("expected a linked image, found an object file"),
+        kind => bail!("expected a linked image, found an ELF file of type {kind:?}"),
     }
 }
 
@@ -247,7 +247,9 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     let length = data.len() as u64;
     let Ok(header) = Elf::parse(data) else {
         let size = size_of::<Elf>();
-        return Some(format!("its header has {size} bytes, the file {length}"));
+        return Some(format!(
+            "the ELF header takes {size} bytes, but the file has only {length}"
+        ));
     };
     let endian = header.endian().ok()?;
     let tables: [(&str, u64, u16, u16); 2] = [
@@ -267,7 +269,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     tables.into_iter().find_map(|(what, offset, count, size)| {
         let end = offset.saturating_add(u64::from(count) * u64::from(size));
         (count > 0 && end > length)
-            .then(|| format!("the {what} at offset {offset} end at {end}, the file at {length}"))
+            .then(|| format!("the {what} at offset {offset} end at {end}, after the end of the file ({length} bytes)"))
     })
 }
 

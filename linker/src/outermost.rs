@@ -127,12 +127,12 @@ pub(crate) fn named(
         [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name)
     });
     let (start, size) = match found.iter().next() {
-        None => bail!("{switch}={name}: there is no function of that name"),
+        None => bail!("{switch}={name}: no function has this name"),
         Some((&start, &size)) if found.len() == 1 => (start, size),
         Some(_) => {
             let all: Vec<_> = found.keys().map(|start| format!("{start:#x}")).collect();
             bail!(
-                "{switch}={name}: {} functions have that name, at {}; say which by its mangled one, or give it another",
+                "{switch}={name}: {} functions have this name, at {}: pass the mangled name of one, or rename it",
                 all.len(),
                 all.join(", ")
             )
@@ -141,7 +141,7 @@ pub(crate) fn named(
     // Of assembly without `.size`, up to the next function.
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
-        0 => bail!("{switch}={name}: that is a label in a function, not a function"),
+        0 => bail!("{switch}={name}: a label inside a function, not a function"),
         size => {
             let is_sized = own.is_none_or(|symbol| symbol.is_sized);
             Ok((start..start.saturating_add(size), is_sized))

@@ -38,19 +38,19 @@ impl Reason {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Unreached => "no way leads there",
-            Self::StackPointer(_) => "stack pointer from a register or from memory",
-            Self::Depths(_) => "ways meet with stacks of different depth",
-            Self::IndirectJump(_) => "indirect jump without a known table",
+            Self::Unreached => "unreachable code",
+            Self::StackPointer(_) => "stack pointer loaded from a register or from memory",
+            Self::Depths(_) => "paths with different stack depths meet",
+            Self::IndirectJump(_) => "indirect jump with unknown targets",
             Self::AfterCall(_) => "after a call that never returns",
-            Self::Unbalanced(_) => "a way out with another stack than at the entry",
-            Self::NotCode(_) => "bytes that are no instruction",
-            Self::Entered => "entered by jumps with another stack",
-            Self::NoRule => "call frame information has no rule for it",
-            Self::ReturnAddress => "return address not followed",
-            Self::FramePointer => "frame pointer not followed",
-            Self::NotCalled => "nobody calls it and it never returns",
-            Self::TooMuch => "too much to be followed",
+            Self::Unbalanced(_) => "exit with a stack depth that differs from the entry",
+            Self::NotCode(_) => "bytes that are not an instruction",
+            Self::Entered => "entered by jumps with a different stack depth",
+            Self::NoRule => "call frame information has no row for it",
+            Self::ReturnAddress => "location of the return address unknown",
+            Self::FramePointer => "location of the caller's frame pointer unknown",
+            Self::NotCalled => "never called and never returns",
+            Self::TooMuch => "analysis limit reached",
         }
     }
 

@@ -55,22 +55,22 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
     let at = |name: &str| file.symbol_by_name(name).unwrap().address() & !1;
     let (thumb, switches) = (at("in_thumb"), at("switches"));
     for (address, expected) in [
-        (at("main"), "main+0x0/0x8, RA undefined, by the rule map"),
+        (at("main"), "main+0x0/0x8, RA undefined, from the rule map"),
         (
             thumb,
-            "in_thumb+0x0/0x10, cfa sp+0, ra u, fp u, by the rule map",
+            "in_thumb+0x0/0x10, cfa sp+0, ra u, fp u, from the rule map",
         ),
         (
             thumb + 2,
-            "in_thumb+0x2/0x10, cfa sp+16, ra c-4, fp u, r4 c-16, r6 c-12, r7 c-8, by the rule map",
+            "in_thumb+0x2/0x10, cfa sp+16, ra c-4, fp u, r4 c-16, r6 c-12, r7 c-8, from the rule map",
         ),
         (
             switches + 4,
-            "switches+0x4/0x18, cfa sp+8, ra u, fp u, by the rule map",
+            "switches+0x4/0x18, cfa sp+8, ra u, fp u, from the rule map",
         ),
         (
             switches + 12,
-            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, by the exception table, which holds at calls",
+            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, from the exception table (valid at calls)",
         ),
         (
             at("silent"),
@@ -132,7 +132,7 @@ fn a_dump_has_all_rows_and_all_entries() {
         "code                              68",
         "\n.unwind_map: ",
         "\n.ARM.exidx: 5 entries\n",
-        "\nmade from the code ",
+        "\nsynthesized from the code ",
     ] {
         assert!(stats.contains(expected), "{expected}: {stats}");
     }
@@ -146,10 +146,10 @@ fn a_link_has_statistics() {
     let said = stderr(&output);
     for expected in [
         ".unwind_map: 6 functions, 11 rows, ",
-        "of them made from the code: ",
+        "of them synthesized from the code: ",
         ".unwind_map has rows for ",
         "left out of .unwind_map: silent at 0x40200040, 4 bytes: ",
-        "without unwind information: 0\n",
+        "functions without unwind information: 0\n",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -193,10 +193,11 @@ fn a_check_compares_the_map_with_the_code() {
     let said = stdout(&output);
     assert!(output.status.success(), "{said}");
     for expected in [
-        "; the table in 0\n",
+        "; the table contradicts it in 0 places\n",
         " addresses compared: 0 differences\n",
         "5 entries of .ARM.exidx can be read\n",
-        "0x40200040, 4 bytes: no row can say it: no call frame information, and nobody calls it and it never returns\n",
+        "0x40200040, 4 bytes: not expressible in a rule map: no call frame information, and no row follows from the code: never called and \
+         never returns\n",
         ".unwind_map has rows for ",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -313,7 +314,7 @@ fn what_has_no_tables_is_said() {
         let said = refused(&[command], &object);
         assert_eq!(
             said,
-            "an object file for 32-bit ARM; this wants a linked image"
+            "32-bit ARM object files are not supported: pass a linked image"
         );
     }
     // Debian's C library is stripped, also of the symbols that tell which code is Thumb code.
@@ -323,7 +324,7 @@ fn what_has_no_tables_is_said() {
     let out = folder.join("made");
     let said = refused(&["make", "-o", out.to_str().unwrap()], &library);
     assert!(
-        said.starts_with("no .debug_frame to make rows from, and no code that tells"),
+        said.starts_with("no .debug_frame, and no rows could be synthesized from the code"),
         "{said}"
     );
     assert!(!out.exists());
@@ -340,7 +341,7 @@ fn what_has_no_tables_is_said() {
     let said = stdout(&sframe(&["lookup", address], &library));
     assert!(
         said.ends_with(
-            ", cfa sp+8, ra c-4, fp u, r4 c-8, by the exception table, which holds at calls\n"
+            ", cfa sp+8, ra c-4, fp u, r4 c-8, from the exception table (valid at calls)\n"
         ),
         "{said}"
     );

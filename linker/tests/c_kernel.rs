@@ -173,7 +173,7 @@ fn each_of_two_sections_of_call_frame_information_is_read() {
     let bytes: usize = both.iter().map(|section| section.data.len()).sum();
     let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
     assert!(stats.contains(".sframe: 5 functions"), "{stats}");
-    assert!(!stats.contains("made from the code"), "{stats}");
+    assert!(!stats.contains("synthesized from the code"), "{stats}");
     let shown = crate::common::sframe(&["stats"], &folder.join("kernel"));
     let stats = crate::common::stdout(&shown);
     let line = stats.lines().find(|line| line.starts_with(".eh_frame "));

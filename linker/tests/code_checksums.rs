@@ -156,7 +156,7 @@ fn code_that_the_kernel_changes_is_declared() {
     let output = command.output().unwrap();
     let said = stderr(&output);
     assert!(!output.status.success() && !object.exists());
-    let expected = "--sframe-patched=nothing: there is no function of that name";
+    let expected = "--sframe-patched=nothing: no function has this name";
     assert!(said.contains(expected), "{said}");
 }
 
@@ -193,10 +193,7 @@ fn sframe_check_finds_code_that_was_changed_after_the_link() {
     let output = sframe(&["check", "--coverage", "0"], &path);
     let said = stdout(&output) + &stderr(&output);
     assert!(output.status.success(), "{said}");
-    let expected = format!(
-        "{} bytes of code are the code that was linked\n",
-        code.len()
-    );
+    let expected = format!("{} bytes of code match their checksums\n", code.len());
     assert!(said.contains(&expected), "{said}");
 
     let mut data = linked.data.clone();

@@ -40,7 +40,7 @@ fn no_image() {
         (b"\x7fELF", "damaged ELF file"),
         (
             &[b"\x7fELF\x02\x01\x01".as_slice(), &[0; 57]].concat(),
-            "an ELF file of kind Unknown",
+            "expected a linked image, found an ELF file of type Unknown",
         ),
     ] {
         fs::write(&file, content).unwrap();
@@ -55,7 +55,10 @@ fn no_image() {
 fn an_object_file() {
     let folder = folder("an_object_file");
     let object = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
-    assert_eq!(complaint("check", &object), "no section .sframe");
+    assert_eq!(
+        complaint("check", &object),
+        "no section .sframe: link with sframe-link, or add the section with sframe make"
+    );
 }
 
 /// A damaged section is named with its offset in the file, and the place in it with its offset in the section.
@@ -90,7 +93,7 @@ fn damage_is_named_with_its_offset() {
     ));
     change(eh_frame + 4 + cie, &[0xff, 0xff, 0, 0]);
     let expected =
-        format!("section .eh_frame at offset {eh_frame}: damaged behind its entry at 0x0: ");
+        format!("section .eh_frame at offset {eh_frame}: damaged after its entry at 0x0: ");
     assert!(
         complaint("check").starts_with(&expected),
         "{}",
@@ -119,7 +122,7 @@ fn damage_is_named_with_its_offset() {
     assert_eq!(
         complaint("dump"),
         format!(
-            "damaged ELF file: the section headers at offset {} end at {}, the file at {}",
+            "damaged ELF file: the section headers at offset {} end at {}, after the end of the file ({} bytes)",
             u64::from_le_bytes(data[40..48].try_into().unwrap()),
             data.len(),
             data.len() - 10
@@ -130,7 +133,10 @@ fn damage_is_named_with_its_offset() {
 #[test]
 fn an_image_without_tables() {
     let executable = std::env::current_exe().unwrap();
-    assert_eq!(complaint("dump", &executable), "no section .sframe");
+    assert_eq!(
+        complaint("dump", &executable),
+        "no section .sframe: link with sframe-link, or add the section with sframe make"
+    );
 }
 
 /// All commands, of a file with any content.
@@ -259,7 +265,7 @@ fn a_claim_of_a_compressed_section_takes_no_memory() {
         data[at + 8..at + 16].copy_from_slice(&(1_u64 << 40).to_le_bytes());
         let error = uncompressed(&data).1.unwrap_err().to_string();
         assert!(
-            error.contains("compressed bytes cannot be the 1099511627776"),
+            error.contains("compressed bytes cannot expand to 1099511627776"),
             "{kind}: {error}"
         );
     }

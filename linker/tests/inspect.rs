@@ -69,7 +69,7 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4), proof 8, code 24, address 12, checksum 8",
+        ".sframe: header 28 bytes, functions 32, rows 22 (4 rows, 4 stored), proof 8, code 24, address 12, checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {
@@ -287,8 +287,8 @@ fn code_of_object_files_is_followed_through_its_relocations() {
         let said = stdout(&check);
         assert!(check.status.success(), "{said}{}", stderr(&check));
         for expected in [
-            "100.00 % of 3 functions decided: 3, of them 0 mended",
-            "contradicts the code in 0 places, 0 bytes; the table in 0",
+            "100.00 % of 3 functions verified: 3, of them 0 corrected",
+            "contradicts the code in 0 places, 0 bytes; the table contradicts it in 0 places",
             ": 0 differences",
         ] {
             assert!(said.contains(expected), "{expected}: {said}");

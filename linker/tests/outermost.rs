@@ -97,7 +97,7 @@ fn the_entry_and_what_is_named_have_no_caller() {
     assert_eq!(names, ["_start", "kernel::task"], "{said}");
     let (linked, said, _) = link(&folder, &["--sframe-outermost=nobody"]);
     let expected =
-        "sframe-link: error: image: --sframe-outermost=nobody: there is no function of that name";
+        "sframe-link: error: image: --sframe-outermost=nobody: no function has this name";
     assert!(!linked && said.contains(expected), "{said}");
 }
 
@@ -149,9 +149,9 @@ _ZN6kernel4task17hfedcba9876543210E:
     );
     crate::common::assemble(&folder, TARGET, &functions);
     let (linked, said, _) = link(&folder, &["--sframe-outermost=kernel::task"]);
-    let expected = "--sframe-outermost=kernel::task: 2 functions have that name, at 0x";
+    let expected = "--sframe-outermost=kernel::task: 2 functions have this name, at 0x";
     assert!(!linked && said.contains(expected), "{said}");
-    assert!(said.contains("; say which by its mangled one"), "{said}");
+    assert!(said.contains(": pass the mangled name of one"), "{said}");
     let mangled = "--sframe-outermost=_ZN6kernel4task17hfedcba9876543210E";
     let (linked, said, names) = link(&folder, &[mangled]);
     assert!(linked, "{said}");
@@ -275,9 +275,9 @@ unsized: .quad 0
     );
     crate::common::assemble(&folder, TARGET, &functions);
     for (name, why) in [
-        ("variable", "there is no function of that name"),
-        ("unsized", "there is no function of that name"),
-        ("inside", "that is a label in a function, not a function"),
+        ("variable", "no function has this name"),
+        ("unsized", "no function has this name"),
+        ("inside", "a label inside a function, not a function"),
     ] {
         let (linked, said, _) = link(&folder, &[&format!("--sframe-outermost={name}")]);
         let expected = format!("--sframe-outermost={name}: {why}");

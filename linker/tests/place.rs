@@ -218,7 +218,7 @@ fn regions_have_to_be_named() {
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
         // An image is better than none, unless that is said.
         assert!(output.status.success(), "{}", stderr(&output));
-        let warning = "sframe-link: warning: image: linked without tables: after .text the linker refuses them: ";
+        let warning = "sframe-link: warning: image: linked without tables: the linker rejects tables after section .text: ";
         assert!(stderr(&output).contains(warning), "{}", stderr(&output));
         let data = fs::read(folder.join("image")).unwrap();
         assert!(

@@ -38,7 +38,8 @@ fn whether_a_function_returns_is_known_through_many_others() {
         (
             "returns",
             "jmp second",
-            "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..18 made sp+8 u c-8\n18..23 made sp+8 u c-8\n23..24 made sp+8 u c-8\n24..26 missing: nobody calls it and it never returns\n",
+            "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..18 made sp+8 u c-8\n18..23 made sp+8 \
+             u c-8\n23..24 made sp+8 u c-8\n24..26 missing: never called and never returns\n",
         ),
         (
             "stops",
@@ -119,7 +120,7 @@ fn nothing_is_said_by_facts_that_are_not_final() {
 
     let text = [by_frame_pointer("call1"), losing(60)].concat();
     let found = prove("rounds_losing_60", TARGET, &text);
-    let void = "0..12 undecided: too much to be followed\n12..132 missing: too much to be followed\n132..138 made ";
+    let void = "0..12 undecided: analysis limit reached\n12..132 missing: analysis limit reached\n132..138 made ";
     assert!(found.starts_with(void), "{found}");
 }
 
@@ -132,7 +133,7 @@ fn small_functions_are_finished_with_large_ones() {
     assert!(found.starts_with(mended), "{found}");
     let text = [by_frame_pointer("call1"), losing(100), large()].concat();
     let found = prove("rounds_losing_100_large", TARGET, &text);
-    let void = "0..12 undecided: too much to be followed\n12..";
+    let void = "0..12 undecided: analysis limit reached\n12..";
     assert!(found.starts_with(void), "{found}");
 }
 
@@ -225,7 +226,8 @@ fn what_is_called_is_a_function() {
     check(
         "shared_depths",
         &text,
-        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: a way out with another stack than at the entry\n13..15 missing: a way out with another stack than at the entry\n",
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: exit with a stack depth that differs from the entry\n13..15 missing: exit \
+         with a stack depth that differs from the entry\n",
     );
 }
 
@@ -298,13 +300,13 @@ fn reasons_name_the_instruction() {
         assert_eq!(reason.to_string().contains(", at 0x"), at.is_some());
         found += &format!("{start}..{end} {}: {at:?}\n", reason.words());
     }
-    let expected = "5..7 stack pointer from a register or from memory: Some(2)
-13..15 ways meet with stacks of different depth: Some(13)
-15..16 indirect jump without a known table: Some(16)
-16..18 indirect jump without a known table: Some(16)
-18..19 a way out with another stack than at the entry: Some(19)
-19..20 a way out with another stack than at the entry: Some(19)
-23..26 stack pointer from a register or from memory: Some(20)
+    let expected = "5..7 stack pointer loaded from a register or from memory: Some(2)
+13..15 paths with different stack depths meet: Some(13)
+15..16 indirect jump with unknown targets: Some(16)
+16..18 indirect jump with unknown targets: Some(16)
+18..19 exit with a stack depth that differs from the entry: Some(19)
+19..20 exit with a stack depth that differs from the entry: Some(19)
+23..26 stack pointer loaded from a register or from memory: Some(20)
 33..34 after a call that never returns: Some(33)
 34..35 after a call that never returns: Some(34)
 ";
@@ -327,7 +329,7 @@ fn calls_of_what_is_no_code() {
     let found = prove_linked("rounds_no_code", TARGET, &text.concat(), &switch);
     assert_eq!(
         found,
-        "0..6 agrees\n6..25 undecided: bytes that are no instruction\n25..27 made sp+8 u c-8\n"
+        "0..6 agrees\n6..25 undecided: bytes that are not an instruction\n25..27 made sp+8 u c-8\n"
     );
 }
 

@@ -27,13 +27,13 @@ fn a_jump_to_somewhere_with_another_stack_proves_nothing() {
     check(
         "unknown",
         &text,
-        "0..3 undecided: indirect jump without a known table\n",
+        "0..3 undecided: indirect jump with unknown targets\n",
     );
     let text = [
         function("_start", "call silent\n ret"),
         silent("silent", "push %rbx\n jmp *%rax"),
     ];
-    let expected = "0..6 agrees\n6..9 missing: indirect jump without a known table\n";
+    let expected = "0..6 agrees\n6..9 missing: indirect jump with unknown targets\n";
     check("unknown_silent", &text, expected);
 }
 
@@ -128,13 +128,13 @@ fn a_way_out_with_another_stack_proves_nothing() {
     check(
         "depths",
         &text,
-        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 withdrawn: ways meet with stacks of different depth\n",
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 withdrawn: paths with different stack depths meet\n",
     );
     let text = [function("_start", "push %rbx\n ret")];
     check(
         "unbalanced",
         &text,
-        "0..2 undecided: a way out with another stack than at the entry\n",
+        "0..2 undecided: exit with a stack depth that differs from the entry\n",
     );
 }
 
@@ -165,12 +165,12 @@ fn a_named_piece_is_not_entered_by_a_call() {
             ),
         ]
     };
-    let expected = "0..3 undecided: indirect jump without a known table\n";
+    let expected = "0..3 undecided: indirect jump with unknown targets\n";
     for suffix in [".cold", ".cold.1", ".warm"] {
         check("named_piece", &text(suffix), expected);
     }
     // By its name alone it is a function, and then its row is wrong.
-    let function = "0..3 undecided: indirect jump without a known table\n3..5 undecided: a way out with another stack than at the entry\n";
+    let function = "0..3 undecided: indirect jump with unknown targets\n3..5 undecided: exit with a stack depth that differs from the entry\n";
     check("named_function", &text("_x"), function);
 }
 
@@ -213,7 +213,7 @@ fn handlers_that_call_what_never_returns() {
 9..10 made (sp+32) u (sp+8)
 10..15 made (sp+40) u (sp+16)
 15..22 missing: after a call that never returns
-22..28 missing: nobody calls it and it never returns
+22..28 missing: never called and never returns
 35..40 made sp+8 u c-8
 ",
     );
@@ -273,7 +273,7 @@ fn a_return_by_a_jump_is_not_followed_and_nothing_is_claimed() {
     check(
         "jump_back",
         &text,
-        "0..8 undecided: a way out with another stack than at the entry\n8..14 missing: indirect jump without a known table\n",
+        "0..8 undecided: exit with a stack depth that differs from the entry\n8..14 missing: indirect jump with unknown targets\n",
     );
 }
 
@@ -300,6 +300,6 @@ fn behind_bytes_that_are_no_instruction_anything_may_follow() {
     check(
         "no_instruction",
         &text,
-        "0..5 undecided: bytes that are no instruction\n6..8 undecided: bytes that are no instruction\n",
+        "0..5 undecided: bytes that are not an instruction\n6..8 undecided: bytes that are not an instruction\n",
     );
 }

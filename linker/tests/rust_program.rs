@@ -91,10 +91,13 @@ fn a_rust_program_gets_both_tables() {
     let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
     assert!(stats.contains("left out: 0\n"), "{stats}");
     assert!(
-        stats.contains("\nof them made from the code: 1 functions, 1 rows\n"),
+        stats.contains("\nof them synthesized from the code: 1 functions, 1 rows\n"),
         "{stats}"
     );
-    assert!(stats.contains("without unwind information: 0\n"), "{stats}");
+    assert!(
+        stats.contains("functions without unwind information: 0\n"),
+        "{stats}"
+    );
     let leftovers = fs::read_dir(&folder).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         name.to_string_lossy().contains("sframe-link")
@@ -249,7 +252,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
         assert!(output.status.success(), "{}", stderr(&output));
         stderr(&output)
     };
-    let expected = "sframe-link: warning: --symbols=names instead of calls: there is no debug information: compile \
+    let expected = "sframe-link: warning: --symbols=names instead of calls: no debug information: compile \
                     with debug = \"limited\" (-C debuginfo=1)\n";
     assert_eq!(link("--symbols=calls"), expected);
     assert_eq!(link("--symbols=names"), "");

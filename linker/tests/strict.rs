@@ -104,14 +104,14 @@ fn functions() {
     expect(
         Version::V3,
         &[(28 + 8, 33)],
-        "error: .sframe: functions that overlap one before: 1, first at 0x1020\n",
+        "error: .sframe: functions that overlap the previous one: 1, first at 0x1020\n",
     );
     // The second one's start, half a page lower.
     let start = table(&X86_64, Version::V3)[ENTRY + 1];
     expect(
         Version::V3,
         &[(ENTRY + 1, start - 8)],
-        "error: .sframe: functions out of order, in a table said to be sorted: 1, first at 0x820\n",
+        "error: .sframe: functions out of order in a table marked as sorted: 1, first at 0x820\n",
     );
     // Where nobody says so it is allowed, and only cannot be verified.
     let mut bytes = table(&X86_64, Version::V3);
@@ -121,7 +121,7 @@ fn functions() {
     expect(
         Version::V3,
         &[(ENTRY + 15, 1)],
-        "error: .sframe: rows outside of the table, of function 1\n\
+        "error: .sframe: rows of function 1 outside of the table\n\
          error: .sframe: the header counts 4 rows, the functions have 2\n",
     );
 }
@@ -154,7 +154,7 @@ fn rows() {
         (
             1,
             0,
-            "note: .sframe: rows that start where the one before does: 1, first at 0x1020\n",
+            "note: .sframe: rows with the same start as the previous row: 1, first at 0x1020\n",
         ),
         (
             1,
@@ -164,7 +164,7 @@ fn rows() {
         (
             1,
             33,
-            "error: .sframe: rows behind their function's end: 1, first at 0x1020\n",
+            "error: .sframe: rows after their function's end: 1, first at 0x1020\n",
         ),
     ] {
         expect(Version::V3, &[(ROWS + 4 * row, start)], expected);
@@ -200,12 +200,12 @@ fn reserved_bits() {
 #[test]
 fn another_machine() {
     let bytes = table(&X86_64, Version::V3);
-    let said = "error: .sframe: for Amd64, the file is for AArch64Little\n".to_owned();
+    let said = "error: .sframe: a table for Amd64 in a file for AArch64Little\n".to_owned();
     assert_eq!(say(&bytes, &AARCH64), (said, true));
     let mut bytes = table(&AARCH64, Version::V3);
     bytes[4] = 1;
-    let said = "error: .sframe: for AArch64Big, the file is for AArch64Little\n\
-                error: .sframe: AArch64Big in the other byte order\n";
+    let said = "error: .sframe: a table for AArch64Big in a file for AArch64Little\n\
+                error: .sframe: AArch64Big with the wrong byte order\n";
     assert_eq!(say(&bytes, &AARCH64), (said.to_owned(), true));
 }
 

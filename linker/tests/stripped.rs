@@ -345,7 +345,7 @@ fn a_link_whose_loaded_bytes_change_by_stripping_is_refused() {
             assert_eq!(output.status.code(), Some(1));
             let said = stderr(&output);
             let expected =
-                "sframe-link: error: image: section .rodata has other bytes at 0xffffffff8010";
+                "sframe-link: error: image: section .rodata has different bytes at 0xffffffff8010";
             assert!(said.contains(expected), "{name}: {said}");
             assert!(!folder.join("image").exists());
         }

@@ -322,7 +322,7 @@ fn damaged_files_are_refused() {
     for (at, words) in [
         (7, "version"),
         (8, "addresses"),
-        (11, "lower than the one before"),
+        (11, "lower than the previous one"),
         (12, "addresses"),
         (16, "symbols"),
         (24, "text"),
@@ -345,7 +345,7 @@ fn what_has_no_room_is_refused() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("addresses of 32 bits, and there is code at 0xffff00004000"),
+        error.contains("its addresses have 32 bits, but there is code at 0xffff00004000"),
         "{error}"
     );
     assert!(!symt.exists());

@@ -32,7 +32,7 @@ pub struct Verdict {
 /// Why something does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason {
-    /// The reason. `None`: the code brings another value.
+    /// The reason. `None`: the code gives a different value.
     pub why: Option<Why>,
     /// The address of the instruction that it comes from.
     pub at: u64,
@@ -40,7 +40,10 @@ pub struct Reason {
 
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.why.map_or("the code brings another value", Why::words))
+        f.write_str(
+            self.why
+                .map_or("the code gives a different value", Why::words),
+        )
     }
 }
 

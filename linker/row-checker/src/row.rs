@@ -73,7 +73,7 @@ impl std::fmt::Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Entry => f.write_str("how the code is entered"),
-            Self::Cfa => f.write_str("the frame address"),
+            Self::Cfa => f.write_str("the CFA"),
             Self::ReturnAddress => f.write_str("the return address"),
             Self::FramePointer => f.write_str("the caller's frame pointer"),
             Self::Register(number) => write!(f, "the caller's r{number}"),

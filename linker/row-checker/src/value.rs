@@ -86,7 +86,7 @@ pub enum Why {
     CalleeMay,
     /// A callee does not keep it.
     CalleeDoes,
-    /// No way leads there.
+    /// Unreachable code.
     NoWay,
     /// Its address is taken, and it is no function that is declared.
     Taken,
@@ -105,21 +105,23 @@ impl Why {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Entered => "nothing is known of it where the code is entered",
-            Self::Ways => "ways that differ meet",
-            Self::Written => "an instruction sets something else",
-            Self::Moved => "an address of the stack or of the caller is moved",
+            Self::Entered => "its value at the entry is unknown",
+            Self::Ways => "paths with different values meet",
+            Self::Written => "an instruction overwrites it",
+            Self::Moved => {
+                "the stack pointer is moved by an unknown amount, or the return address is changed"
+            }
             Self::Stored => "a store may overwrite it",
-            Self::NothingStored => "it is loaded from where nothing known was stored",
-            Self::NotFollowed => "it is loaded from an unknown place of the stack",
+            Self::NothingStored => "it is loaded from memory with unknown content",
+            Self::NotFollowed => "it is loaded from an unknown stack address",
             Self::CalleeMay => "a callee may overwrite it",
-            Self::CalleeDoes => "a callee does not keep it",
-            Self::NoWay => "no way leads there",
-            Self::Taken => "its address is taken, and no function is declared there",
-            Self::AnyJump => "a jump that is not followed may lead there",
-            Self::DeclaredOtherwise => "nothing calls it, and its first row is not that of a call",
+            Self::CalleeDoes => "a callee does not preserve it",
+            Self::NoWay => "unreachable code",
+            Self::Taken => "its address is taken, but no function is declared there",
+            Self::AnyJump => "a jump with unknown targets may lead there",
+            Self::DeclaredOtherwise => "it is never called, and its first row does not fit a call",
             Self::NotEntered => "nothing in the code shows that the processor enters it",
-            Self::LeadsToTrapReturn => "nothing calls it, and it leads to a return from a trap",
+            Self::LeadsToTrapReturn => "it is never called, and leads to a return from a trap",
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             let scale = architecture.cfa_scale;
             return Err(rule(
                 "CFA",
-                &format!("its offset is no multiple of {scale}"),
+                &format!("its offset is not a multiple of {scale}"),
             ));
         }
         Ok(Converted::Row(converted))
@@ -215,7 +215,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
                 offset: offset - self.architecture.stack_pointer_offset,
             },
             Rule::Saved { .. } if self.architecture.stack_pointer_offset != 0 => {
-                return Err(rule(of, "is in memory, and the CFA is not there"));
+                return Err(rule(of, "is loaded from memory, but differs from the CFA"));
             }
             other => other,
         };
@@ -266,7 +266,7 @@ fn rebase(of: &'static str, relative: Rule, cfa: Rule) -> Result<Rule, Construct
         offset: of_cfa,
     } = cfa
     else {
-        return Err(rule(of, "counts from a CFA that is in memory"));
+        return Err(rule(of, "is relative to a CFA that is loaded from memory"));
     };
     let offset = of_cfa
         .checked_add(offset)
@@ -313,14 +313,17 @@ fn rule(of: &'static str, rule: &str) -> Construct {
 fn describe(pattern: Pattern) -> String {
     match pattern {
         Pattern::Sum(register, offset) => {
-            format!("the expression register {}{offset:+}", register.0)
+            format!("unsupported expression (register {}{offset:+})", register.0)
         }
         Pattern::Load(register, offset) => {
-            format!("the expression word at register {}{offset:+}", register.0)
+            format!(
+                "unsupported expression (word at register {}{offset:+})",
+                register.0
+            )
         }
-        Pattern::FromCfa(offset) => format!("the expression CFA{offset:+}"),
-        Pattern::Plt(_) => "an expression over unaligned PLT entries".to_owned(),
-        Pattern::Other(operations) => format!("an expression of {operations} operations"),
+        Pattern::FromCfa(offset) => format!("unsupported expression (CFA{offset:+})"),
+        Pattern::Plt(_) => "unsupported expression (unaligned PLT entries)".to_owned(),
+        Pattern::Other(operations) => format!("unsupported expression ({operations} operations)"),
     }
 }
 

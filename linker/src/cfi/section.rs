@@ -32,7 +32,7 @@ where
     let step = Step::new("reading call frames", section.section().len());
     loop {
         let damaged = || match last {
-            Some(offset) => format!("damaged behind its entry at {offset:#x}"),
+            Some(offset) => format!("damaged after its entry at {offset:#x}"),
             None => "damaged at its first entry".to_owned(),
         };
         let Some(entry) = entries.next().with_context(damaged)? else {

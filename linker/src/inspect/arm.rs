@@ -79,7 +79,11 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     for left in &frames.left_out {
-        writeln!(out, "    damaged: {:#x}, {} bytes\n", left.start, left.size)?;
+        writeln!(
+            out,
+            "    damaged function: {:#x}, {} bytes\n",
+            left.start, left.size
+        )?;
     }
     Ok(())
 }
@@ -143,7 +147,7 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
     };
     let of_map = match of_map {
         Ok((row, _)) => {
-            write!(out, ", {}, by the rule map", line(&row, row.kept.rules()))?;
+            write!(out, ", {}, from the rule map", line(&row, row.kept.rules()))?;
             return Ok(true);
         }
         Err(error) => error,
@@ -161,10 +165,7 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
                 &row(&rules, &restored),
                 others.filter(|(register, _)| *register != R11),
             );
-            write!(
-                out,
-                ", {line}, by the exception table, which holds at calls"
-            )?;
+            write!(out, ", {line}, from the exception table (valid at calls)")?;
         }
         Err(error) => write!(out, ", {of_map}; exception table: {error}")?,
     }

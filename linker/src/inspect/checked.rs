@@ -106,20 +106,20 @@ impl Accepted {
         if let Some((bytes, first)) = self.unlisted {
             writeln!(
                 out,
-                "error: the list omits {bytes} bytes whose rows are unproven, first at {first:#x}; link the image again"
+                "error: the tables do not list {bytes} bytes with unproven rows, first at {first:#x}; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the tables contain a row at {at:#x} as proven if the processor entered the function, but it does not follow from that either; \
+                "error: the tables list the row at {at:#x} as proven if the processor entered the function, but the code does not prove it; \
                  link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {
             writeln!(
                 out,
-                "error: the tables contain a place of the link register at {at:#x} that does not follow from the code; link the image again"
+                "error: the tables contain a location of the link register at {at:#x} that the code does not prove; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_stack_pointer {
@@ -131,18 +131,18 @@ impl Accepted {
         let mut reasons: Vec<_> = self.unproven.iter().collect();
         reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {
-            let why = why.map_or("the code brings another value", Why::words);
+            let why = why.map_or("the code gives a different value", Why::words);
             let place = match symbols.at(*first) {
                 Some(symbol) => Names::Short.name(&symbol.name),
                 None => "code without a name".to_owned(),
             };
             writeln!(
                 out,
-                "    {bytes} bytes: {part} does not follow: {why}; first at {first:#x}, {place}"
+                "    {bytes} bytes: {part} is unproven: {why}; first at {first:#x}, {place}"
             )?;
         }
         if reasons.len() > MAX_REASONS {
-            writeln!(out, "    and {} reasons more", reasons.len() - MAX_REASONS)?;
+            writeln!(out, "    and {} more reasons", reasons.len() - MAX_REASONS)?;
         }
         Ok(())
     }

@@ -158,7 +158,7 @@ fn rows(section: &Section<'_>, function: &Function<'_>, out: &mut dyn Write) -> 
     if count < function.row_count() {
         writeln!(
             out,
-            "    damaged: {} rows more",
+            "    damaged: {} more rows",
             function.row_count() - count
         )?;
     }

@@ -43,7 +43,7 @@ impl<'data> Exceptions<'data> {
             let address = u32::try_from(section.address);
             ensure!(
                 address.is_ok(),
-                "section {name} at offset {}: its address {:#x} has more than 32 bits",
+                "section {name} at offset {}: address {:#x} does not fit in 32 bits",
                 section.offset,
                 section.address
             );

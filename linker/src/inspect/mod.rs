@@ -84,7 +84,9 @@ impl<'data> Subject<'data> {
         let is_arm = file.architecture() == Architecture::Arm;
         let section = image::section(&file, sframe::SECTION)?;
         let section = match section {
-            None if !is_arm => bail!("no section .sframe"),
+            None if !is_arm => bail!(
+                "no section .sframe: link with sframe-link, or add the section with sframe make"
+            ),
             section => section,
         };
         let (bytes, address) = section.map_or((&[][..], 0), |its| (its.data, its.address));
@@ -121,7 +123,7 @@ impl<'data> Subject<'data> {
             false => None,
         };
         if section.is_none() && map.is_none() && exceptions.is_none() {
-            bail!("neither a section .unwind_map nor .ARM.exidx");
+            bail!("neither a section .unwind_map nor a section .ARM.exidx");
         }
         Ok(Self {
             section,
@@ -242,7 +244,7 @@ pub fn with_laid_out<T>(path: &Path, act: impl FnOnce(&[u8], StartRule) -> Resul
             && file.kind() == ObjectKind::Relocatable
         {
             // It has no rows before it is linked, and its exception tables lead nowhere.
-            bail!("an object file for 32-bit ARM; this wants a linked image");
+            bail!("32-bit ARM object files are not supported: pass a linked image");
         }
         let laid_out = relocatable::lay_out(data)?;
         act(&laid_out.data, laid_out.starts)

@@ -32,12 +32,12 @@ pub(super) fn parts(blob: &[u8], code: u64, out: &mut dyn Write) -> io::Result<(
         ("header and ranges".to_owned(), parts.header),
         ("chunks".to_owned(), parts.chunks),
         ("rows".to_owned(), parts.rows),
-        ("phrases of rows".to_owned(), parts.row_phrases),
+        ("row phrases".to_owned(), parts.row_phrases),
         (format!("{} records", parts.records.0), parts.records.1),
         (format!("{} edges", parts.edges.0), parts.edges.1),
         ("names".to_owned(), parts.names),
-        ("paths of files".to_owned(), parts.files),
-        ("grammar of texts".to_owned(), parts.text_grammar),
+        ("file paths".to_owned(), parts.files),
+        ("text grammar".to_owned(), parts.text_grammar),
         ("indexes".to_owned(), parts.indexes),
     ] {
         if bytes > 0 {

@@ -126,8 +126,7 @@ impl Proven {
             };
             writeln!(
                 out,
-                "{start:#x}, {size} bytes, {}: the processor enters it, {with} an error code; call frame information \
-                 describes a call",
+                "{start:#x}, {size} bytes, {}: interrupt handler {with} an error code, but call frame information describes a called function",
                 self.place(start),
             )?;
         }
@@ -139,7 +138,7 @@ impl Proven {
         };
         writeln!(
             out,
-            "call frame information contradicts the code in {} places, {} bytes{handlers}; the table in {}",
+            "call frame information contradicts the code in {} places, {} bytes{handlers}; the table contradicts it in {} places",
             self.mended.len(),
             bytes(&self.mended),
             self.wrong.len(),
@@ -150,7 +149,7 @@ impl Proven {
             Some(accepted) => accepted.write(&self.symbols, out),
             None => writeln!(
                 out,
-                "the checker accepts no row: it could not follow the code"
+                "the checker accepts no row, because it could not follow the code"
             ),
         }
     }
@@ -167,10 +166,10 @@ impl Proven {
             writeln!(out, "    after {before}")?;
         }
         writeln!(out, "    at    {}", one.instruction)?;
-        writeln!(out, "    says  {}", rule::line(&one.said))?;
+        writeln!(out, "    row   {}", rule::line(&one.said))?;
         match &one.found {
-            Ok(row) => writeln!(out, "    is    {}", rule::line(row)),
-            Err(reason) => writeln!(out, "    is    not known: {reason}"),
+            Ok(row) => writeln!(out, "    right {}", rule::line(row)),
+            Err(reason) => writeln!(out, "    right unknown: {reason}"),
         }
     }
 

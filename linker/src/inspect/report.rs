@@ -19,7 +19,7 @@ impl Check {
             Some(proven) => proven.write(out)?,
             None => writeln!(
                 out,
-                "not compared with the code: its instructions are not known here"
+                "not compared with the code: unsupported instruction set"
             )?,
         }
         for difference in &comparison.differences {
@@ -31,8 +31,8 @@ impl Check {
                 out,
                 "{start:#x}, {size} bytes: {}: {why}",
                 match self.table {
-                    map::SECTION => "no row can say it",
-                    _ => "not in SFrame's words",
+                    map::SECTION => "not expressible in a rule map",
+                    _ => "not expressible in SFrame",
                 }
             )?;
         }
@@ -71,14 +71,17 @@ impl Check {
         }
         match &self.code {
             Ok(0) => writeln!(out, "no code was compared with checksums in the tables")?,
-            Ok(bytes) => writeln!(out, "{bytes} bytes of code are the code that was linked")?,
+            Ok(bytes) => writeln!(out, "{bytes} bytes of code match their checksums")?,
             Err(why) => writeln!(out, "error: {why}")?,
         }
         self.strict.write(out)?;
         if let Some(covered) = &self.covered {
             writeln!(out, "{}", covered.of_table(self.table))?;
             if !covered.is_at_least(least) {
-                writeln!(out, "error: that is less than {least} %: {ADVICE}")?;
+                writeln!(
+                    out,
+                    "error: rows cover less than {least} % of the code: {ADVICE}"
+                )?;
             }
         }
         if self.uncompared > 0 {
@@ -108,7 +111,7 @@ impl Check {
         let (exact, faults) = (symbols.exact_faults, symbols.faults);
         writeln!(
             out,
-            "{exact} of {faults} instructions that can fault have all frames"
+            "{exact} of {faults} instructions that can fault have all inlined frames"
         )
     }
 }

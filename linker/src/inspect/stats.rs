@@ -130,7 +130,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
-        ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
+        ".sframe: header {header} bytes, functions {index}, rows {rows} ({used} rows, {stored} stored)"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
@@ -257,7 +257,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let signal = functions.iter().filter(|f| f.is_signal_frame()).count();
     writeln!(
         out,
-        "{} functions, {rows} rows; {flexible} functions flexible, {signal} signal frames",
+        "{} functions, {rows} rows; {flexible} flexible functions, {signal} signal frames",
         functions.len(),
     )?;
     functions.sort_by_key(|function| (Reverse(function.row_count()), function.start()));

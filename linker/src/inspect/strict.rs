@@ -97,11 +97,11 @@ impl Strict {
     fn header(&mut self, section: &Section<'_>, architecture: &Architecture) {
         let (found, expected) = (section.abi(), architecture.abi());
         if found != expected {
-            let what = format!("for {found:?}, the file is for {expected:?}");
+            let what = format!("a table for {found:?} in a file for {expected:?}");
             self.add(ERROR, &what, None);
         }
         if section.byte_order() != found.byte_order() {
-            let what = format!("{found:?} in the other byte order");
+            let what = format!("{found:?} with the wrong byte order");
             self.add(ERROR, &what, None);
         }
         if found == Abi::Amd64
@@ -121,7 +121,7 @@ impl Strict {
         for index in 0..section.function_count() {
             let raw = Raw::of(section, bytes, index);
             let Some(function) = section.function(index) else {
-                let what = format!("rows outside of the table, of function {index}");
+                let what = format!("rows of function {index} outside of the table");
                 self.add(ERROR, &what, None);
                 continue;
             };
@@ -130,7 +130,7 @@ impl Strict {
                 match is_sorted {
                     true => self.add(
                         ERROR,
-                        "functions out of order, in a table said to be sorted",
+                        "functions out of order in a table marked as sorted",
                         start,
                     ),
                     false => self.add(NOTE, "functions out of order", start),
@@ -172,12 +172,12 @@ impl Strict {
                     self.add(ERROR, "rows out of order", start);
                 }
                 Some(before) if row.offset == before => {
-                    self.add(NOTE, "rows that start where the one before does", start);
+                    self.add(NOTE, "rows with the same start as the previous row", start);
                 }
                 _ => {}
             }
             if row.offset > size {
-                self.add(ERROR, "rows behind their function's end", start);
+                self.add(ERROR, "rows after their function's end", start);
             } else if row.offset == size && size > 0 {
                 self.add(NOTE, "rows that start at their function's end", start);
             }
@@ -203,7 +203,11 @@ impl Strict {
         let mut reached = None;
         for (start, last) in ranges {
             if reached.is_some_and(|reached| start <= reached) {
-                self.add(ERROR, "functions that overlap one before", Some(start));
+                self.add(
+                    ERROR,
+                    "functions that overlap the previous one",
+                    Some(start),
+                );
             }
             reached = reached.max(Some(last));
         }

@@ -257,25 +257,37 @@ mod tests {
     #[test]
     fn wrong_values_are_named() {
         for (argument, expected) in [
-            ("--sframe=v4", "--sframe=v4: v3, v2 or none"),
+            (
+                "--sframe=v4",
+                "invalid value `v4` for --sframe: expected v3, v2 or none",
+            ),
             (
                 "--symbols=call",
-                "--symbols=call: names, lines, call-sites, calls, faults, all or none",
+                "invalid value `call` for --symbols: expected names, lines, call-sites, calls, faults, all or none",
             ),
             (
                 "--sframe-coverage=101",
-                "--sframe-coverage=101: a number from 0 to 100",
+                "invalid value `101` for --sframe-coverage: expected a number from 0 to 100",
             ),
-            ("--sframe-load=both", "--sframe-load=both: sframe or map"),
+            (
+                "--sframe-load=both",
+                "invalid value `both` for --sframe-load: expected sframe or map",
+            ),
             (
                 "--sframe-room=64k",
-                "--sframe-room=64k: bytes, as 65536 or 64K, at most 1073741824",
+                "invalid value `64k` for --sframe-room: expected a number of bytes such as 65536 or 64K, at most 1073741824",
             ),
-            ("--symbol-names=long", "--symbol-names=long: short or full"),
-            ("--symbols-compare=all", "--symbols-compare=all: yes or no"),
+            (
+                "--symbol-names=long",
+                "invalid value `long` for --symbol-names: expected short or full",
+            ),
+            (
+                "--symbols-compare=all",
+                "invalid value `all` for --symbols-compare: expected yes or no",
+            ),
             (
                 "--sframe",
-                "--sframe wants a value: see sframe-link --sframe-help",
+                "--sframe needs a value: see sframe-link --sframe-help",
             ),
         ] {
             assert_eq!(parse(&[argument]).unwrap_err().to_string(), expected);

@@ -154,7 +154,7 @@ fn link(
             return Ok(Linked::Done(untabled::link(line, linker, names, &why)?));
         }
         Err(why) if image::is_unsupported(&data) => {
-            bail!("{why:#}: --sframe-unsupported=link links without them")
+            bail!("{why:#}; --sframe-unsupported=link links without tables")
         }
         other => other?,
     };
@@ -270,8 +270,8 @@ fn fill(
     let has_build_id = plan.line.has_build_id();
     if let Some(section) = loaded::hidden_build_id(&linked)?.filter(|_| has_build_id) {
         eprintln!(
-            "sframe-link: warning: no build id in the tables: section {} has it, which is no section of notes: give \
-             .note.gnu.build-id an output section of its own in the linker script",
+            "sframe-link: warning: the tables contain no build id, because section {} contains it and is not a note section: give \
+             .note.gnu.build-id its own output section in the linker script",
             printable(&section),
         );
     }
@@ -332,7 +332,7 @@ fn refused(
             let complaint = script::first_error(&outcome.messages);
             (
                 places,
-                format!("after {place} the linker refuses them: {complaint}"),
+                format!("the linker rejects tables after section {place}: {complaint}"),
             )
         }
     };

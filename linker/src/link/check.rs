@@ -34,16 +34,16 @@ impl Tables {
             return self.check_map(image, None);
         }
         let section = image.section(crate::sframe::SECTION)?;
-        let section = section.context("no .sframe in the image that was written")?;
+        let section =
+            section.context("the written image contains no .sframe; please report this")?;
         let tables = sframe::Tables::new(section.data, section.address);
         tables
             .verify()
-            .context("the .sframe that was written; please report this")?;
+            .context("the written .sframe is invalid (please report this)")?;
         let comparison = compare(&tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
-                 please report this",
+                "the written .sframe differs from the rows of this link at {} addresses, first {first}; please report this",
                 comparison.differences.len(),
             );
         }
@@ -51,7 +51,7 @@ impl Tables {
         let links = InterruptedLinks::listed(&tables, &self.frames.functions, u64::MAX);
         if let Some(at) = links.beyond(&self.links).or(self.links.beyond(&links)) {
             bail!(
-                "the written .sframe contains a wrong place for the link register at {at:#x}; please report this"
+                "the written .sframe contains a wrong location of the link register at {at:#x}; please report this"
             );
         }
         self.check_stack_pointers(image, ".sframe", &tables)?;
@@ -90,19 +90,19 @@ impl Tables {
             return Ok(());
         }
         let section = image.section(crate::map::SECTION)?;
-        let section = section.context("no rule map in the image that was written")?;
+        let section =
+            section.context("the written image contains no rule map; please report this")?;
         let map = unwind::map::Map::parse(section.data, section.address)
-            .context("the rule map that was written; please report this")?;
+            .context("the written rule map is invalid (please report this)")?;
         map.verify()
-            .context("the rule map that was written; please report this")?;
+            .context("the written rule map is invalid (please report this)")?;
         self.check_proof(".unwind_map", &map, false)?;
         self.check_stack_pointers(image, ".unwind_map", &map)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {
                 bail!(
-                    "the rule map that was written says something else than was meant at {} addresses, first {first}; please \
-                     report this",
+                    "the written rule map differs from the rows of this link at {} addresses, first {first}; please report this",
                     different.len(),
                 );
             }
@@ -112,7 +112,7 @@ impl Tables {
         let comparison = crate::map::compare(&map, tables, &self.frames.functions, unproven);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the rule map that was written differs from .sframe at {} addresses, first {first}; \
+                "the written rule map differs from .sframe at {} addresses, first {first}; \
                  please report this",
                 comparison.differences.len(),
             );
@@ -139,13 +139,14 @@ impl Tables {
             return Ok(());
         };
         let section = image.section(crate::symbols::SECTION)?;
-        let section = section.context("no .symbols in the image that was written")?;
+        let section =
+            section.context("the written image contains no .symbols; please report this")?;
         let build_id = build_id(&image.file)?.unwrap_or_default();
         ensure!(
             section
                 .data
                 .starts_with(&blob.to_bytes(section.address, build_id)),
-            "the .symbols that was written reads back as something else"
+            "the written .symbols reads back differently; please report this"
         );
         let functions = match self.is_compared {
             true => SAMPLE_AGAIN,
@@ -155,11 +156,12 @@ impl Tables {
     }
 
     fn compare_symbols(&self, data: &[u8], address: u64, coverage: Coverage) -> Result<()> {
-        let table = SymbolTable::parse(data, address).context("the .symbols that was made")?;
+        let table = SymbolTable::parse(data, address)
+            .context("the generated .symbols is invalid (please report this)")?;
         let comparison = symbols::compare(&table, &self.code, coverage);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the .symbols that was made differs from debug information at {} addresses, first {first}; \
+                "the generated .symbols differs from debug information at {} addresses, first {first}; \
                  please report this",
                 comparison.differences.len(),
             );

@@ -117,10 +117,7 @@ impl Found {
             let addresses = addresses.get_or_insert_with(|| Addresses::of(image));
             // A damaged table in an input is a warning: it must not fail the link.
             if let Err(error) = inputs.add(object, addresses, path) {
-                let line = format!(
-                    "left out of .sframe: what only .sframe of {} describes: {error:#}",
-                    path.display()
-                );
+                let line = format!("ignoring the .sframe of {}: {error:#}", path.display());
                 // One message for all members of an archive.
                 if !inputs.lost.contains(&line) {
                     inputs.lost.push(line);
@@ -206,7 +203,7 @@ impl Inputs {
             let of_this = names.get(&function.start);
             if of_this.is_none() {
                 self.lost.push(format!(
-                    ".sframe of an input not used: code without a name in {}, {} bytes: it is not known where the linker put it",
+                    "ignoring .sframe rows of unnamed code in {} ({} bytes): its address in the image is unknown",
                     path.display(),
                     function.size
                 ));
@@ -219,7 +216,7 @@ impl Inputs {
                 // The linker removed it, or it has no name.
                 Ok(None) => {}
                 Err(name) => self.lost.push(format!(
-                    ".sframe of an input not used: {name} of {}: several functions have that name",
+                    "ignoring the .sframe rows of {name} in {}: several functions have this name",
                     path.display()
                 )),
             }

@@ -26,14 +26,14 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
         ensure!(
             is_same,
             differs(&format!(
-                "section {name} at {:#x} has another address, size, name or flags in",
+                "section {name} at {:#x} has a different address, size, name or flags in",
                 section.address()
             ))
         );
         if let Some(offset) = difference(section.data()?, other.data()?) {
             let address = section.address() + offset as u64;
             bail!(differs(&format!(
-                "section {name} has other bytes at {address:#x} in"
+                "section {name} has different bytes at {address:#x} in"
             )));
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
         if let Some(offset) = difference(&bytes, &segment_bytes(stripped, &other)?) {
             let address = segment.address() + offset as u64;
             bail!(differs(&format!(
-                "the byte at {address:#x}, which is in no section, differs in"
+                "the byte at {address:#x}, outside all sections, differs in"
             )));
         }
     }
@@ -60,8 +60,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
 
 fn differs(what: &str) -> String {
     format!(
-        "{what} the link that strips, so that the tables do not fit its image: link without the switches that strip, and strip the \
-         image afterwards"
+        "{what} the stripped image, so that the tables do not fit: link without the switches that strip, and strip the image afterwards"
     )
 }
 

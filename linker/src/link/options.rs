@@ -150,7 +150,7 @@ impl Options {
                     | "--symbols-compare"
                     | "--sframe-linker"
             ) {
-                bail!("{text} wants a value: see sframe-link --sframe-help");
+                bail!("{text} needs a value: see sframe-link --sframe-help");
             }
             return Ok(false);
         };
@@ -158,16 +158,24 @@ impl Options {
             ("--sframe", "v3") => self.sframe = Some(Version::V3),
             ("--sframe", "v2") => self.sframe = Some(Version::V2),
             ("--sframe", "none") => self.sframe = None,
-            ("--sframe", _) => bail!("--sframe={value}: v3, v2 or none"),
+            ("--sframe", _) => {
+                bail!("invalid value `{value}` for --sframe: expected v3, v2 or none")
+            }
             ("--sframe-load", "sframe") => self.load = Load::SFrame,
             ("--sframe-load", "map") => self.load = Load::Map,
-            ("--sframe-load", _) => bail!("--sframe-load={value}: sframe or map"),
+            ("--sframe-load", _) => {
+                bail!("invalid value `{value}` for --sframe-load: expected sframe or map")
+            }
             ("--sframe-repair", "yes") => self.repair = true,
             ("--sframe-repair", "no") => self.repair = false,
-            ("--sframe-repair", _) => bail!("--sframe-repair={value}: yes or no"),
+            ("--sframe-repair", _) => {
+                bail!("invalid value `{value}` for --sframe-repair: expected yes or no")
+            }
             ("--sframe-unproven", "list") => self.unproven = OnUnproven::List,
             ("--sframe-unproven", "drop") => self.unproven = OnUnproven::Drop,
-            ("--sframe-unproven", _) => bail!("--sframe-unproven={value}: list or drop"),
+            ("--sframe-unproven", _) => {
+                bail!("invalid value `{value}` for --sframe-unproven: expected list or drop")
+            }
             ("--symbols", "none") => self.symbols = None,
             ("--symbols", "names") => self.symbols = Some(Level::Names),
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
@@ -176,32 +184,44 @@ impl Options {
             ("--symbols", "faults") => self.symbols = Some(Level::Faults),
             ("--symbols", "all") => self.symbols = Some(Level::All),
             ("--symbols", _) => {
-                bail!("--symbols={value}: names, lines, call-sites, calls, faults, all or none")
+                bail!(
+                    "invalid value `{value}` for --symbols: expected names, lines, call-sites, calls, faults, all or none"
+                )
             }
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbols-compare", "yes") => self.compare = Some(true),
             ("--symbols-compare", "no") => self.compare = Some(false),
-            ("--symbols-compare", _) => bail!("--symbols-compare={value}: yes or no"),
-            ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
-            ("--sframe-outermost", "") => bail!("--sframe-outermost= wants the name of a function"),
+            ("--symbols-compare", _) => {
+                bail!("invalid value `{value}` for --symbols-compare: expected yes or no")
+            }
+            ("--symbol-names", _) => {
+                bail!("invalid value `{value}` for --symbol-names: expected short or full")
+            }
+            ("--sframe-outermost", "") => bail!("--sframe-outermost= needs the name of a function"),
             ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
-            ("--sframe-patched", "") => bail!("--sframe-patched= wants the name of a function"),
+            ("--sframe-patched", "") => bail!("--sframe-patched= needs the name of a function"),
             ("--sframe-patched", name) => self.patched.push(name.to_owned()),
             ("--sframe-unsupported", "link") => self.links_unsupported = true,
             ("--sframe-unsupported", "fail") => self.links_unsupported = false,
-            ("--sframe-unsupported", _) => bail!("--sframe-unsupported={value}: link or fail"),
+            ("--sframe-unsupported", _) => {
+                bail!("invalid value `{value}` for --sframe-unsupported: expected link or fail")
+            }
             ("--sframe-coverage", percent) => match percent.parse() {
                 Ok(percent @ 0..=100) => self.coverage = percent,
-                _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
+                _ => bail!(
+                    "invalid value `{percent}` for --sframe-coverage: expected a number from 0 to 100"
+                ),
             },
             ("--sframe-room", size) => self.sframe_room = bytes(switch, size)?,
             ("--symbols-room", size) => self.symbols_room = bytes(switch, size)?,
-            ("--symt", "") => bail!("--symt= wants a file"),
+            ("--symt", "") => bail!("--symt= needs a file name"),
             ("--symt", file) => self.symt = Some(file.into()),
-            ("--gsym", "") => bail!("--gsym= wants a file"),
+            ("--gsym", "") => bail!("--gsym= needs a file name"),
             ("--gsym", file) => self.gsym = Some(file.into()),
-            ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
+            ("--sframe-stats", "") => {
+                bail!("--sframe-stats= needs a file name; for standard error, omit the =")
+            }
             ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
             _ => return Ok(false),
         }
@@ -222,6 +242,8 @@ fn bytes(switch: &str, text: &str) -> Result<usize> {
     let size = size.and_then(|number| number.checked_mul(unit));
     match size.filter(|size| *size <= MOST_ROOM) {
         Some(size) => Ok(size.next_multiple_of(8)),
-        None => bail!("{switch}={text}: bytes, as 65536 or 64K, at most {MOST_ROOM}"),
+        None => bail!(
+            "invalid value `{text}` for {switch}: expected a number of bytes such as 65536 or 64K, at most {MOST_ROOM}"
+        ),
     }
 }

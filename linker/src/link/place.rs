@@ -29,12 +29,12 @@ pub(super) struct TableSection {
 }
 
 /// What to do where the tables have no place.
-pub(super) const PLACE_THEM: &str = "write INCLUDE tables.ld into the linker script, after every section that holds code \
-     (sframe-link --sframe-script prints tables.ld)";
+pub(super) const PLACE_THEM: &str = "add INCLUDE tables.ld to the linker script after every section that contains code (sframe-link \
+     --sframe-script prints tables.ld)";
 
 /// What to do where a linker script has memory regions, and the linker cannot choose.
-pub(super) const NAME_REGION: &str = "copy the sections that sframe-link --sframe-script prints into the linker script, behind all \
-     code, each with its region: > FLASH";
+pub(super) const NAME_REGION: &str = "copy the sections that sframe-link --sframe-script prints into the linker script, after all code, \
+     each with its memory region (> FLASH)";
 
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
@@ -59,7 +59,10 @@ pub(super) fn is_of_tables(name: &str) -> bool {
 pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
-            bail!("{symbol} is not defined, so {}", no_place(place));
+            bail!(
+                "no place for {}: {symbol} is not defined: {PLACE_THEM}",
+                place.section
+            );
         }
     }
     Ok(())
@@ -90,8 +93,8 @@ pub(super) fn find<'data>(
     });
     ensure!(
         is_loaded || size == 0,
-        "section {name} at {:#x} to {end:#x} is in no segment that is loaded: the linker script must put it into one \
-         (a phdr of type PT_LOAD), and must not make it NOLOAD, INFO or DSECT",
+        "section {name} ({:#x} to {end:#x}) is in no loaded segment: in the linker script, assign it to a PT_LOAD program header, without \
+         NOLOAD, INFO or DSECT",
         section.address,
     );
     Ok(section)
@@ -113,7 +116,7 @@ fn part<'data>(
         offset: around.offset + at as u64,
         data: data.with_context(|| {
             format!(
-                "there are no {size} bytes for {} at {start:#x}",
+                "no space of {size} bytes for {} at {start:#x}",
                 place.section
             )
         })?,
@@ -166,14 +169,14 @@ fn own_section<'data>(
         Some(section) => section,
         None => image.section(name)?.with_context(|| {
             format!(
-                "the linker script does not put {} into {name}",
+                "the linker script does not place {} in section {name}",
                 place.input_section
             )
         })?,
     };
     ensure!(
         section.data.len() == size,
-        "section {name} has {} bytes, {size} are wanted: the linker script must put {} there, and nothing else",
+        "section {name} has {} bytes, expected {size}: the linker script must place only {} in it",
         section.data.len(),
         place.input_section,
     );
@@ -216,7 +219,7 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
 }
 
 fn no_place(place: &TableSection) -> String {
-    format!("there is no place for {}: {PLACE_THEM}", place.section)
+    format!("no place for {}: {PLACE_THEM}", place.section)
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

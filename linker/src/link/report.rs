@@ -21,9 +21,9 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         return None;
     }
     let why = if tables.code.has_lines {
-        "which instructions are calls, or can fault, is not known for this architecture"
+        "calls and instructions that can fault are not recognized on this architecture"
     } else {
-        "there is no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
+        "no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
     Some(format!("--symbols={made} instead of {wanted}: {why}"))
 }
@@ -35,8 +35,8 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = code.missing.first() {
         lines.push(format!(
-            "no lines for code of {} compilations, whose .dwo files cannot be read, first {}: keep these files until the image is \
-             linked; or compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
+            "no lines for {} compilation units, whose .dwo files cannot be read, first {}: keep these files until the image is linked, or \
+             compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
             code.missing.len(),
             printable(&first.to_string_lossy()),
         ));
@@ -44,16 +44,16 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     for (why, text) in [
         (
             Disagreement::Other,
-            "debug information has another function there: check the sizes of symbols (.size), and which symbols are stripped",
+            "debug information describes a different function there: check symbol sizes (.size), and whether symbols are stripped",
         ),
         (
             Disagreement::NoFunction,
-            "debug information has lines but no functions there: compile with debug = \"limited\" (-C debuginfo=1); gcc describes no \
-             functions that it found identical to others, except with -fno-ipa-icf",
+            "debug information has lines but no function there: compile with debug = \"limited\" (-C debuginfo=1); for gcc, which omits \
+             functions identical to others, add -fno-ipa-icf",
         ),
         (
             Disagreement::Removed,
-            "debug information of functions that the linker removed is at the same addresses: link the code at a higher address",
+            "debug information of functions that the linker removed covers the same addresses: link the code at a higher address",
         ),
     ] {
         let mut of_reason = code.unlined.iter().filter(|one| one.why == why);
@@ -181,8 +181,7 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "rows against the code: {} of {} bytes decided; call frame information contradicts it in {} places: {} bytes \
-         mended, {} withdrawn",
+        "rows compared with the code: {} of {} bytes verified; call frame information contradicts it in {} places: {} bytes corrected, {} removed",
         tally.decided(),
         tally.code(),
         tables.contradictions.len(),
@@ -198,7 +197,7 @@ fn unproven(tables: &Tables) -> Option<String> {
     let rows = rows.filter(|function| !function.rows.is_empty());
     let all: u64 = rows.map(|function| u64::from(function.size)).sum();
     Some(format!(
-        "rows unproven: {} of {all} bytes, ranges: {}",
+        "unproven rows: {} of {all} bytes, in {} ranges",
         unproven.bytes(),
         unproven.ranges().len(),
     ))
@@ -220,7 +219,10 @@ pub fn stats(tables: &Tables) -> String {
     }
     if tables.has_rows() {
         let without = without_frames(tables);
-        line(format!("without unwind information: {}", without.len()));
+        line(format!(
+            "functions without unwind information: {}",
+            without.len()
+        ));
         for symbol in without {
             line(format!(
                 "  {} at {:#x}, {} bytes",

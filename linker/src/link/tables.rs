@@ -238,7 +238,7 @@ impl Tables {
         let outgrown = tables.into_iter().filter_map(|(room, least, switch)| {
             let needed = room.filter(|room| least != 0 && *room > least)?;
             Some(format!(
-                "{switch}={least} is too little for one link: {needed} bytes are taken"
+                "{switch}={least} is too small to link once: {needed} bytes are needed"
             ))
         });
         outgrown.collect()

@@ -12,7 +12,7 @@ use crate::symbols::{Coding, Decoded, Symbols, printable};
 
 /// The advice for code that moves between the two links.
 const MOVED: &str =
-    "the linker script must have INCLUDE tables.ld after every section that holds code";
+    "the linker script needs INCLUDE tables.ld after every section that contains code";
 
 /// The code of the first link, and its call frame information.
 pub(super) struct First {
@@ -146,7 +146,7 @@ impl Tables {
             .find(|(before, after)| before != after);
         if let Some((before, after)) = moved {
             bail!(
-                "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
+                "{} at {:#x} in the link without tables is {} at {:#x} in the link with them: {MOVED}",
                 printable(&before.name),
                 before.start,
                 printable(&after.name),

@@ -45,7 +45,7 @@ pub(super) fn link(
     outcome.pass_on();
     if outcome.status.success() {
         eprintln!(
-            "sframe-link: warning: {}: linked without tables: {why} (--sframe-require makes an error of it)",
+            "sframe-link: warning: {}: linked without tables: {why} (--sframe-require turns this warning into an error)",
             line.output.display()
         );
     }

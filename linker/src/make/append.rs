@@ -22,7 +22,7 @@ const ALIGNMENT: u64 = 8;
 const MAX_GAP: u64 = 64 << 20;
 
 /// The error if the file reaches up to the last address.
-const NO_ADDRESSES: &str = "no addresses left for tables";
+const NO_ADDRESSES: &str = "no address space for tables after the last segment";
 
 /// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ impl<'data> Appended<'data> {
             .context("damaged ELF file: section names")?;
         let names_header = file.elf_section_table().iter().nth(names_index as usize);
         let mut names = names_header
-            .context("no section names")?
+            .context("damaged ELF file: no section name table")?
             .data(endian, data)
             .context("damaged ELF file: section names")?
             .to_vec();
@@ -158,7 +158,7 @@ impl<'data> Appended<'data> {
         let after_loads = 1 + segments
             .iter()
             .rposition(|segment| segment.kind == elf::PT_LOAD)
-            .context("nothing is loaded")?;
+            .context("no PT_LOAD segment")?;
         segments.insert(after_loads, place.segment(elf::PT_LOAD, loaded, page));
         segments.append(&mut more);
         // The program headers have moved.
@@ -169,7 +169,7 @@ impl<'data> Appended<'data> {
         }
         ensure!(
             segments.len() < elf::PN_XNUM.into() && sections.len() < 0xff00,
-            "more segments or sections than the file's header can count"
+            "too many segments or sections for the ELF header"
         );
 
         let names_at = place.offset + end;
@@ -248,10 +248,11 @@ impl Location {
         };
         let end_of = |load: &&Segment| load.address.checked_add(load.in_memory);
         let (Some(first), Some(last)) = (loads().next(), loads().max_by_key(end_of)) else {
-            bail!("nothing is loaded, so there is no address for tables");
+            bail!("no PT_LOAD segment, so tables have no address");
         };
         let above = |value: u64| value.checked_next_multiple_of(page).context(NO_ADDRESSES);
-        let end = end_of(&last).context("damaged ELF file: a segment beyond the last address")?;
+        let end =
+            end_of(&last).context("damaged ELF file: a segment ends after the last address")?;
         let mut place = Self {
             address: above(end)?,
             offset: above(length)?,

@@ -36,7 +36,10 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     // A stripped file gets no `.symbols`, which would be empty.
     tables.blob = tables.blob.filter(|blob| blob.function_count() > 0);
     let contents = contents(&tables);
-    ensure!(!contents.is_empty(), "no symbols to make a table of");
+    ensure!(
+        !contents.is_empty(),
+        "no tables to add: no table is selected, or the file has no function symbols"
+    );
     let new: Vec<NewSection> = contents.iter().map(Content::section).collect();
     let appended = Appended::new(data, &new, &gone(&tables), image.architecture.page)?;
     let build_id = build_id(&image.file)?.unwrap_or_default();
@@ -68,7 +71,7 @@ pub fn rows_beside(data: &[u8]) -> Result<Vec<u8>> {
     let tables = Tables::of(&image, &options, Frames::default())?;
     ensure!(
         !tables.frames.functions.is_empty(),
-        "no symbols or call frame information to make rows of"
+        "no rows: the file has neither function symbols nor call frame information"
     );
     match (&tables.table, &tables.map) {
         (Some(table), _) => Ok(table.to_bytes(0)),
@@ -86,8 +89,7 @@ fn replaced(image: &Image<'_>) -> Result<Frames> {
     let tables = unwind::sframe::Tables::new(section.data, section.address);
     sframe::functions(&tables).with_context(|| {
         format!(
-            "section .sframe at offset {}, which is to be replaced (without it, after objcopy \
-             --remove-section=.sframe, nothing of it is kept)",
+            "cannot read the existing section .sframe at offset {} (to discard its rows, run objcopy --remove-section=.sframe)",
             section.offset
         )
     })

@@ -22,9 +22,9 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unaligned(at) => write!(f, "{at:#x} is not where an instruction can begin"),
-            Self::Overlap(at) => write!(f, "the function at {at:#x} begins in the one before it"),
-            Self::Offset(at) => write!(f, "an offset in the row for {at:#x} does not fit"),
+            Self::Unaligned(at) => write!(f, "address {at:#x} is not aligned to an instruction"),
+            Self::Overlap(at) => write!(f, "the function at {at:#x} overlaps the previous one"),
+            Self::Offset(at) => write!(f, "an offset in the row at {at:#x} does not fit in a rule"),
             Self::TooManyChanges(at) => write!(f, "the function at {at:#x} has too many rows"),
             Self::TooManyRules => f.write_str("too many different rows"),
             Self::TooLarge => f.write_str("too much code"),

@@ -10,7 +10,7 @@ use crate::function::Function;
 use crate::reason::Reason;
 use crate::symbols::Symbols;
 
-/// Withdraws results about code that only a symbol marks as a function: if nobody calls it and it never returns as a function
+/// Withdraws results about code that only a symbol marks as a function: if it is never called and never returns as a function
 /// does, it may be entered with any stack.
 pub(super) fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
     let called: FxHashSet<u64> = units

@@ -76,8 +76,8 @@ impl Origins {
         let input = format!("only in {table}");
         [
             ("call frame information", self.described),
-            ("mended", self.mended),
-            ("made from the code", self.made),
+            ("corrected", self.mended),
+            ("synthesized from the code", self.made),
             ("declared to have no caller", self.declared),
             (input.as_str(), self.input),
         ]

@@ -42,18 +42,18 @@ impl Rows {
             proof
         });
         let without = match repair {
-            true => ", and no code that tells",
+            true => ", and no rows could be synthesized from the code",
             false => "",
         };
         let is_empty = frames.functions.is_empty() && frames.left_out.is_empty();
         ensure!(
             !is_empty || image.architecture.abi.is_some(),
-            "no .debug_frame to make rows from{without}: compile with debug information, or keep the symbols, those among them \
-             that tell ARM code from Thumb code and from data ($a, $t, $d)"
+            "no .debug_frame{without}: compile with debug information, or keep the symbols, also the mapping symbols of ARM code, Thumb \
+             code and data ($a, $t, $d)"
         );
         ensure!(
             !is_empty,
-            "no .eh_frame to make tables from{without}: compile with -C force-unwind-tables=yes, and keep the section in \
+            "no .eh_frame{without}: compile with -C force-unwind-tables=yes, and keep the section in \
              the linker script"
         );
         Ok(Self {

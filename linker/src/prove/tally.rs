@@ -87,10 +87,13 @@ impl Functions {
         };
         writeln!(
             out,
-            "{share:.2} % of {} functions decided: {}, of them {} mended",
+            "{share:.2} % of {} functions verified: {}, of them {} corrected",
             self.all, self.decided, self.mended,
         )?;
-        for (kind, reasons) in [("wrong", &self.withdrawn), ("undecided", &self.undecided)] {
+        for (kind, reasons) in [
+            ("wrong", &self.withdrawn),
+            ("not verified", &self.undecided),
+        ] {
             for (reason, count) in reasons {
                 writeln!(out, "    {kind}, {count} functions: {reason}")?;
             }
@@ -199,14 +202,15 @@ impl Tally {
         };
         writeln!(
             out,
-            "{share:.2} % of {} bytes of code decided: {} as described, {} mended, {} withdrawn, {} without description",
+            "{share:.2} % of {} bytes of code verified: {} with the right row, {} with a wrong row, {} with a wrong row whose correction is \
+             unknown, {} without a row",
             self.code(),
             self.agrees,
             self.mended,
             self.withdrawn,
             self.made,
         )?;
-        for (kind, reasons) in [("undecided", &self.undecided), ("no row", &self.missing)] {
+        for (kind, reasons) in [("not verified", &self.undecided), ("no row", &self.missing)] {
             for (reason, bytes) in reasons {
                 writeln!(out, "    {kind}, {bytes} bytes: {reason}")?;
             }

@@ -83,11 +83,12 @@ impl Layout {
                     continue;
                 }
                 let aligned = end.checked_next_multiple_of(section.align().max(1));
-                let address = aligned.context("damaged ELF file: sections beyond all addresses")?;
+                let address =
+                    aligned.context("damaged ELF file: its sections exceed the address space")?;
                 addresses.insert(section.index(), address);
                 end = address
                     .checked_add(section.size())
-                    .context("damaged ELF file: sections beyond all addresses")?;
+                    .context("damaged ELF file: its sections exceed the address space")?;
             }
         }
         Ok(Self {
@@ -159,7 +160,7 @@ impl Layout {
                 let flags = relocation.flags();
                 // Other sections may keep unknown relocations unapplied.
                 if wanted {
-                    bail!("relocation {flags:?} at offset {offset:#x} is not known");
+                    bail!("unsupported relocation {flags:?} at offset {offset:#x}");
                 }
                 continue;
             };
@@ -179,7 +180,7 @@ impl Layout {
                 continue;
             };
             if offset.checked_add(bytes).is_none_or(|end| end > size) {
-                bail!("a relocation at offset {offset:#x} is outside of its {size} bytes");
+                bail!("the relocation at offset {offset:#x} is outside the section ({size} bytes)");
             }
             let at = in_file.saturating_add(offset);
             let mut value = target.wrapping_add_signed(relocation.addend());
@@ -193,7 +194,7 @@ impl Layout {
                 Base::Page => (value & !(PAGE - 1)).wrapping_sub(place & !(PAGE - 1)),
             };
             self.put(out, at, form.field, value)
-                .with_context(|| format!("a relocation at offset {offset:#x}"))?;
+                .with_context(|| format!("relocation at offset {offset:#x}"))?;
         }
         Ok(())
     }
@@ -229,7 +230,7 @@ impl Layout {
             .and_then(|rest| rest.first_chunk_mut());
         let bytes = bytes.with_context(|| outside(at))?;
         let instruction = field.in_instruction(u32::from_le_bytes(*bytes), value);
-        let instruction = instruction.context("its target is too far away")?;
+        let instruction = instruction.context("the target is out of range")?;
         *bytes = instruction.to_le_bytes();
         Ok(())
     }
@@ -272,5 +273,5 @@ impl Layout {
 }
 
 fn outside(at: u64) -> String {
-    format!("damaged ELF file: offset {at} is outside of it")
+    format!("damaged ELF file: offset {at} is after its end")
 }

@@ -58,13 +58,13 @@ impl fmt::Display for Difference {
             Mismatch::Missing(error) => write!(f, "{error}"),
             Mismatch::Row { found, expected } => write!(f, "{found:?}, expected {expected:?}"),
             Mismatch::Walk(Ok(found)) => {
-                write!(f, "the row is there, but a walk finds {found:?}")
+                write!(f, "the row exists, but a look-up finds {found:?}")
             }
             Mismatch::Walk(Err(error)) => {
-                write!(f, "the row is there, but a walk does not find it: {error}")
+                write!(f, "the row exists, but a look-up does not find it: {error}")
             }
-            Mismatch::Function(what) => write!(f, "the function's {what} is another"),
-            Mismatch::Unexpected => f.write_str("a function that is not in call frame information"),
+            Mismatch::Function(what) => write!(f, "the function's {what} differs"),
+            Mismatch::Unexpected => f.write_str("a function without call frame information"),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
         for index in 0..section.function_count() {
             let entry = section
                 .function(index)
-                .with_context(|| format!("the rows of function {index} lie outside"))?;
+                .with_context(|| format!("the rows of function {index} are outside the table"))?;
             if entry.size() == 0 {
                 continue;
             }

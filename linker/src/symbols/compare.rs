@@ -32,7 +32,7 @@ impl fmt::Display for Difference {
         } = self;
         write!(
             f,
-            "{address:#x}: .symbols says {found}, expected {expected}"
+            "{address:#x}: .symbols contains {found}, expected {expected}"
         )
     }
 }

@@ -34,7 +34,7 @@ impl Code {
         let split = files.open(dwarf);
         let paths = paths(dwarf)?;
         let mut pieces = std::mem::take(&mut self.pieces);
-        let step = Step::new("looking lines up", pieces.len());
+        let step = Step::new("looking up lines", pieces.len());
         // Each part reads which code each unit of debug information is about; and the rows are made at the same time.
         let parts = in_parts_beside(
             &mut pieces,

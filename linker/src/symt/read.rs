@@ -56,17 +56,17 @@ impl<'data> Table<'data> {
     /// # Errors
     /// It is of another version, a table or a text is not all in it, or addresses do not ascend.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
-        ensure!(Self::is_one(data), "no SYMT file: it does not begin so");
+        ensure!(Self::is_one(data), "not a SYMT file: wrong magic number");
         let word = |at: usize| {
             let bytes = data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes
                 .map(u32::from_be_bytes)
-                .context("the SYMT header is cut off")
+                .context("the SYMT header is truncated")
         };
         let version = word(4)?;
         ensure!(
             version == VERSION,
-            "SYMT version {version} instead of {VERSION}"
+            "unsupported SYMT version {version}: expected {VERSION}"
         );
         let table = |what: &str, at: usize, size: usize| {
             let (begin, count) = (word(at)? as usize, word(at + 4)? as usize);
@@ -76,9 +76,7 @@ impl<'data> Table<'data> {
                 .and_then(|end| data.get(begin..end))
                 .filter(|_| begin >= HEADER);
             table.with_context(|| {
-                format!(
-                    "the {what} of {count} entries at offset {begin} are not all in the SYMT file"
-                )
+                format!("damaged SYMT file: {count} {what} at offset {begin} exceed the file")
             })
         };
         let (addresses, _) = table("addresses", 8, 4)?.as_chunks();
@@ -86,7 +84,7 @@ impl<'data> Table<'data> {
         let text = table("bytes of text", 24, 1)?;
         ensure!(
             addresses.len() == symbols.len(),
-            "the SYMT file has {} addresses, but {} symbols",
+            "damaged SYMT file: {} addresses, but {} symbols",
             addresses.len(),
             symbols.len()
         );
@@ -99,10 +97,11 @@ impl<'data> Table<'data> {
             .position(|[a, b]| plain(*a) > plain(*b))
         {
             let entry = at + 1;
-            anyhow::bail!("address {entry} of the SYMT file is lower than the one before it");
+            anyhow::bail!("damaged SYMT file: address {entry} is lower than the previous one");
         }
         let symbol = |(number, bytes)| {
-            Symbol::parse(bytes, text).with_context(|| format!("symbol {number} of the SYMT file"))
+            Symbol::parse(bytes, text)
+                .with_context(|| format!("damaged SYMT file: symbol {number}"))
         };
         let symbols = symbols
             .iter()
@@ -245,7 +244,7 @@ impl<'data> Symbol<'data> {
             let end = at.checked_add(length.into());
             let part = end.and_then(|end| text.get(at..end));
             let part =
-                part.with_context(|| format!("its {what} at {at} of the text is not all there"))?;
+                part.with_context(|| format!("its {what} at offset {at} exceeds the text"))?;
             str::from_utf8(part).with_context(|| format!("its {what} is not UTF-8"))
         };
         Ok(Self {

@@ -64,10 +64,12 @@ fn add<'a>(
 ) -> Result<()> {
     ensure!(
         at.is_multiple_of(4),
-        "a SYMT file has room only for addresses that are multiples of 4, and {at:#x} is code, too"
+        "cannot write a SYMT file: its addresses are multiples of 4, but there is code at {at:#x}"
     );
     let address = short(at).with_context(|| {
-        format!("a SYMT file has addresses of 32 bits, and there is code at {at:#x}")
+        format!(
+            "cannot write a SYMT file: its addresses have 32 bits, but there is code at {at:#x}"
+        )
     })?;
     let offset = at - function.start;
     let mut frames = frames.iter().rev().peekable();

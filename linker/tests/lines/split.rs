@@ -71,7 +71,7 @@ fn functions_in_dwo_files_are_found() {
         let check = sframe(&["check"], &image);
         assert!(check.status.success(), "{}", stdout(&check));
         let expected =
-            ".symbols not compared: its debug information is in .dwo files, which are missing";
+            ".symbols not compared: the .dwo files with its debug information are missing";
         assert!(stdout(&check).contains(expected), "{}", stdout(&check));
     }
 }

@@ -11,8 +11,8 @@ fn check_fails_where_the_table_contradicts_the_code() {
     let text = stdout(&wrong);
     for expected in [
         "wrong+0x1: the table is wrong\n    after push rbx\n    at    call ",
-        "    says  cfa sp+8, ra c-8, fp u\n    is    cfa sp+16, ra c-8, fp u\n",
-        "contradicts the code in 1 places, 6 bytes; the table in 1\n",
+        "    row   cfa sp+8, ra c-8, fp u\n    right cfa sp+16, ra c-8, fp u\n",
+        "contradicts the code in 1 places, 6 bytes; the table contradicts it in 1 places\n",
         // It says what call frame information says, so nothing else is wrong with it.
         " addresses compared: 0 differences\n",
     ] {
@@ -37,7 +37,9 @@ fn check_fails_where_the_table_contradicts_the_code() {
     let text = stdout(&mended);
     assert!(mended.status.success(), "{text}");
     assert!(
-        text.contains("contradicts the code in 1 places, 6 bytes; the table in 0\n"),
+        text.contains(
+            "contradicts the code in 1 places, 6 bytes; the table contradicts it in 0 places\n"
+        ),
         "{text}"
     );
     assert_eq!(make("no").status.code(), Some(1));
@@ -49,7 +51,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     ];
     let output = sframe(&arguments, &image);
     assert_eq!(output.status.code(), Some(1));
-    let expected = "--sframe-repair=perhaps: yes or no\n";
+    let expected = "invalid value `perhaps` for --sframe-repair: expected yes or no\n";
     assert!(stderr(&output).ends_with(expected), "{}", stderr(&output));
 }
 
@@ -86,9 +88,9 @@ without:
     let text = stdout(&check);
     assert!(check.status.success(), "{text}");
     for expected in [
-        ", 8 bytes, with+0x0: the processor enters it, with an error code; call frame information describes a call\n",
-        ", 4 bytes, without+0x0: the processor enters it, without an error code; call frame information describes a call\n",
-        "contradicts the code in 1 places, 6 bytes, and in 2 interrupt handlers; the table in 0\n",
+        ", 8 bytes, with+0x0: interrupt handler with an error code, but call frame information describes a called function\n",
+        ", 4 bytes, without+0x0: interrupt handler without an error code, but call frame information describes a called function\n",
+        "contradicts the code in 1 places, 6 bytes, and in 2 interrupt handlers; the table contradicts it in 0 places\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
@@ -133,7 +135,7 @@ _start:
     .concat();
     let said = ".sframe has rows for 5.5 % of the code, 21 of 381 bytes; without rows: core: 2 functions, kernel: 1 functions, \
                 assembly and C: 1 functions";
-    let do_that = "Let rows be made from the code (no --sframe-repair=no); or compile Rust with -Cforce-unwind-tables=yes";
+    let do_that = "Synthesize rows from the code (remove --sframe-repair=no); or compile Rust with -Cforce-unwind-tables=yes";
     let file = folder.join("stats.json");
     let stats = format!("--sframe-stats={}", file.display());
     let link = |switches: &[&str]| {
@@ -166,7 +168,9 @@ _start:
     let (status, text) = check(&["check"], &image);
     assert_eq!(status, Some(1), "{text}");
     assert!(
-        text.contains(&format!("{said}\nerror: that is less than 90 %: ")),
+        text.contains(&format!(
+            "{said}\nerror: rows cover less than 90 % of the code: "
+        )),
         "{text}"
     );
     assert!(text.contains(do_that), "{text}");

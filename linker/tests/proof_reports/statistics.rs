@@ -43,11 +43,11 @@ fn json_says_what_was_mended_and_made_and_left_out() {
     assert_eq!(left_out[0]["size"], 7);
     let reason = left_out[0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("nobody calls it and it never returns"),
+        reason.contains("never called and never returns"),
         "{reason}"
     );
     assert_eq!(
-        number(&stats, "/code/no_row/nobody calls it and it never returns"),
+        number(&stats, "/code/no_row/never called and never returns"),
         7
     );
 }
@@ -77,9 +77,9 @@ fn text_counts_what_was_mended() {
     let (_, output) = image_with(&folder, TARGET, PROGRAM, &[]);
     let text = stderr(&output);
     for expected in [
-        "of them mended: 1 functions, 1 rows\n",
-        "of them made from the code: 1 functions, 3 rows\n",
-        "call frame information contradicts it in 1 places: 6 bytes mended, 0 withdrawn\n",
+        "of them corrected: 1 functions, 1 rows\n",
+        "of them synthesized from the code: 1 functions, 3 rows\n",
+        "call frame information contradicts it in 1 places: 6 bytes corrected, 0 removed\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
@@ -101,8 +101,8 @@ fn stats_of_an_image_say_where_its_rows_come_from() {
         from(&[]),
         [
             "call frame information 2 6",
-            "mended 1 1",
-            "made from the code 1 3",
+            "corrected 1 1",
+            "synthesized from the code 1 3",
             "declared to have no caller 0 0",
             "only in .sframe 0 0",
         ]
@@ -111,8 +111,8 @@ fn stats_of_an_image_say_where_its_rows_come_from() {
         from(&["--sframe-repair=no"]),
         [
             "call frame information 3 5",
-            "mended 0 0",
-            "made from the code 0 0",
+            "corrected 0 0",
+            "synthesized from the code 0 0",
             "declared to have no caller 0 0",
             "only in .sframe 0 0",
         ]

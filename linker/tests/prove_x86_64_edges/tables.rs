@@ -20,14 +20,25 @@ fn tables_that_lead_astray() {
         format!("cmp $2, %rdi\n ja 1f\n {head} 1: ud2\n 2: mov $0x5858, %eax\n pop %rbx\n ret");
     // The comparison says that there are three entries, and one of them leads to another function, which returns with a word
     // too much on the stack then.
-    check("astray_out", &[function("_start", &bounded), silent("other", "ret"), ".section .rodata\n .p2align 2\n table: .long 2b - table, 2b - table, other - table\n .text\n".to_owned()], "0..32 undecided: a way out with another stack than at the entry\n32..33 missing: a way out with another stack than at the entry\n");
+    check(
+        "astray_out",
+        &[
+            function("_start", &bounded),
+            silent("other", "ret"),
+            ".section .rodata\n .p2align 2\n table: .long 2b - table, \
+         2b - table, other - table\n .text\n"
+                .to_owned(),
+        ],
+        "0..32 undecided: exit with a stack depth that differs from the entry\n32..33 \
+         missing: exit with a stack depth that differs from the entry\n",
+    );
     // Without rows nothing says where instructions start, but that no two share bytes.
     let guessed = format!("movzbl %dil, %edi\n {head} 2: mov $0x585858, %eax\n pop %rbx\n ret");
     for (name, middle, expected) in [
         (
             "astray_middle",
             "2b + 2",
-            "0..6 agrees\n6..34 missing: indirect jump without a known table\n",
+            "0..6 agrees\n6..34 missing: indirect jump with unknown targets\n",
         ),
         (
             "astray_not",

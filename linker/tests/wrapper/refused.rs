@@ -14,8 +14,8 @@ fn a_script_with_a_place_for_one_table_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: __symbols_start is not defined, so there is no place for .symbols: write INCLUDE tables.ld into the linker \
-         script, after every section that holds code (sframe-link --sframe-script prints tables.ld)",
+        "image: no place for .symbols: __symbols_start is not defined: add INCLUDE tables.ld to the linker script after every \
+         section that contains code (sframe-link --sframe-script prints tables.ld)",
     );
 }
 
@@ -43,7 +43,7 @@ fn an_image_without_eh_frame_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no .eh_frame to make tables from: compile with -C force-unwind-tables=yes, and keep the section in the \
+        "image: no .eh_frame: compile with -C force-unwind-tables=yes, and keep the section in the \
          linker script",
     );
     // Names need none.
@@ -59,7 +59,7 @@ fn an_image_without_eh_frame_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no .eh_frame to make tables from, and no code that tells: compile with -C force-unwind-tables=yes, and \
+        "image: no .eh_frame, and no rows could be synthesized from the code: compile with -C force-unwind-tables=yes, and \
          keep the section in the linker script",
     );
 }
@@ -98,7 +98,7 @@ fn code_without_names_must_not_move() {
         let expected = "sframe-link: error: image: section .more is at 0xffffffff80100";
         assert!(said.contains(expected), "{switches:?}: {said}");
         assert!(
-            said.contains(" with them: the linker script must"),
+            said.contains(" with them: the linker script needs"),
             "{said}"
         );
         assert!(!folder.join("image").exists());
@@ -131,7 +131,7 @@ fn code_without_names_must_not_move_in_its_section() {
     let moving = format!("--sframe-linker={}", moving.display());
     let (folder, output) = link_unnamed("moved_inside", &script, &[&moving, "-s"]);
     let said = stderr(&output);
-    let expected = " differs between the two links: the linker script must have INCLUDE";
+    let expected = " differs between the two links: the linker script needs INCLUDE";
     assert!(said.contains(expected), "{said}");
     assert!(!folder.join("image").exists());
 }
@@ -152,13 +152,14 @@ fn overlays_are_linked_without_tables() {
     let ld = crate::common::tool("ld", "binutils");
     let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
     fs::write(folder.join("image.ld"), script).unwrap();
-    let expected = "image: linked without tables: sections .first and .second both have code at 0x1000, and tables have one row and one name for an address";
+    let expected = "image: linked without tables: sections .first and .second both contain code at 0x1000, but tables hold one row and one \
+         name per address";
     for (switch, code, words) in [
         ("--no-check-sections", 0, expected),
         (
             "--sframe-require",
             1,
-            "error: image: sections .first and .second both have code",
+            "error: image: sections .first and .second both contain code",
         ),
     ] {
         let mut command = crate::common::sframe_link();
@@ -202,7 +203,7 @@ fn tables_in_no_segment_are_refused() {
         let errors = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(
-            errors.contains("is in no segment that is loaded"),
+            errors.contains("is in no loaded segment"),
             "{section}: {errors}"
         );
         assert!(!folder.join("image").exists());

@@ -37,7 +37,7 @@ fn a_damaged_section_is_noticed_by_check() {
     let output = damaged(28 + 8, 1);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stdout(&output).contains("0xffffffff80100000: the function's size is another"),
+        stdout(&output).contains("0xffffffff80100000: the function's size differs"),
         "{}",
         stdout(&output)
     );
@@ -47,7 +47,7 @@ fn a_damaged_section_is_noticed_by_check() {
     // Its rows lie outside: a table from which nothing can be kept.
     let made = damaged_and_made(&folder, &data, at + 28 + 12, 0xff);
     assert!(
-        made.contains("the rows of function 0 lie outside"),
+        made.contains("the rows of function 0 are outside the table"),
         "{made}"
     );
     let made = damaged_and_made(&folder, &data, at + 2, 9);
@@ -145,15 +145,15 @@ fn tables_of_inputs_are_merged() {
     assert!(output.status.success(), "{errors}");
     for expected in [
         format!(
-            "local of {}: several functions have that name",
+            "ignoring the .sframe rows of local in {}: several functions have this name",
             one.display()
         ),
         format!(
-            "code without a name in {}, 1 bytes: it is not known where the linker put it",
+            "ignoring .sframe rows of unnamed code in {} (1 bytes): its address in the image is unknown",
             one.display()
         ),
     ] {
-        let expected = format!("sframe-link: warning: .sframe of an input not used: {expected}\n");
+        let expected = format!("sframe-link: warning: {expected}\n");
         assert!(errors.contains(&expected), "{errors}");
     }
     let image = folder.join("image");
@@ -183,7 +183,7 @@ fn tables_of_inputs_are_merged() {
     let text = stdout(&check);
     assert!(check.status.success(), "{text}");
     // The second `local` has no row, and the code shows which it could have.
-    assert!(text.contains(" 1 without description\n"), "{text}");
+    assert!(text.contains(" 1 without a row\n"), "{text}");
     // Made again, what only the table says is kept.
     let again = folder.join("again");
     let made = |repair: &str| {
@@ -212,7 +212,7 @@ fn tables_of_inputs_are_merged() {
         "{said}"
     );
     assert!(
-        said.contains("of them made from the code: 1 functions, 1 rows\n"),
+        said.contains("of them synthesized from the code: 1 functions, 1 rows\n"),
         "{said}"
     );
     assert_eq!(names(&again), ["_start", "local", "one", "local", "two"]);
