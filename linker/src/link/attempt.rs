@@ -81,7 +81,8 @@ pub(super) fn link_and_fill(
             Linked::Again(other) => attempt = other,
         }
     }
-    bail!("no place for the tables after all code: {PLACE_THEM}")
+    let why = format!("no place for the tables after all code: {PLACE_THEM}");
+    untabled::link(line, linker, names, &why)
 }
 
 /// The linker writes to a temporary file, which gets its final name when it has its tables: if the link is killed, there is no

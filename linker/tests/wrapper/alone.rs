@@ -83,6 +83,27 @@ fn what_is_wrong_without_tables_is_said_by_the_linker_alone() {
     }
 }
 
+/// GNU ld puts the tables after the first of the sections that no script names; the other 29 follow.
+#[test]
+fn more_code_sections_than_attempts_are_linked_without_tables() {
+    let (_, ld) = &linkers()[0];
+    let orphans: String = (0..30)
+        .map(|n| format!(".section .code{n}, \"ax\"\n.skip {}, 0x90\n ret\n", n + 1))
+        .collect();
+    let (folder, object) = assembled("alone_orphans", &format!("{CALLS}{orphans}"));
+    let arguments = [&**ld, "-e", "_start", "-o", "image", &object];
+    let output = run(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let warning = "sframe-link: warning: image: linked without tables: no place for the tables after all code: ";
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+    let image = fs::read(folder.join("image")).unwrap();
+    let image = Image::parse(&image).unwrap();
+    assert!(image.section(".code29").unwrap().is_some());
+    let required = run(&folder, &[&arguments[..], &["--sframe-require"]].concat());
+    assert_eq!(required.status.code(), Some(1));
+    assert!(!folder.join("image").exists());
+}
+
 #[test]
 fn other_formats_are_linked_without_tables() {
     for (name, linker) in linkers() {
