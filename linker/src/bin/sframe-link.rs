@@ -5,82 +5,76 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-sframe-link: a linker that adds .sframe and .symbols to the image; it runs rust-lld, or another linker, and takes the
-same command line
+sframe-link adds unwind tables (.sframe) and names (.symbols) to a kernel while it is linked.
 
-    [target.x86_64-unknown-none]                      in .cargo/config.toml
+It takes the command line of a linker, runs that linker (rust-lld by default), and writes the tables into the image.
+
+Examples:
+
+    [target.x86_64-unknown-none]                      # .cargo/config.toml
     linker = \"sframe-link\"
-    rustflags = [\"-Clink-arg=--sframe-stats=target/stats.txt\"]
+    rustflags = [\"-Clink-arg=--sframe-outermost=_start\", \"-Clink-arg=--sframe-stats=target/stats.txt\"]
 
-The tables are where the linker script puts .rodata, or come behind all code, and __sframe_start, __sframe_end, __symbols_start and
-__symbols_end lie around them. Another place, in a linker script, after every section that holds code:
+    ln -s \"$(command -v sframe-link)\" DIR/ld          # C: runs the next linker of that name in PATH
+    gcc -B DIR ...                                    # or: clang --ld-path=DIR/ld ...
+
+The tables follow the constants (.rodata) of the linker script, or else all code. To choose another place, add this line to the
+script after every section that contains code:
 
     INCLUDE tables.ld
 
-Rows come from the code; from .eh_frame too, compared with the code, if there is one: -Cforce-unwind-tables=yes, and
-*(.eh_frame) kept in the script. On AArch64 functions that never return need that. s390x has rows by .eh_frame alone.
+On AArch64, compile Rust with -Cforce-unwind-tables=yes. All other targets need no compiler flag, except s390x, which needs
+.eh_frame. Reference: docs/sframe-link.md.
 
-For C compilers it is a linker by name, and runs the next one of that name in PATH:
+All arguments go to the linker (also --help and --version), except these switches:
 
-    ln -s \"$(command -v sframe-link)\" DIR/ld;  gcc -B DIR ...
-    clang --ld-path=DIR/ld ...                        or, with a link ld.sframe in PATH, clang -fuse-ld=sframe
-
-Every argument goes to the linker (--help and --version too), except
-
-    --sframe=v3|v2|none            make .sframe; v3 unless said otherwise; v2 is version 2 errata 1, which has no flexible
-                                   functions and no signal frames
-    --sframe-load=sframe|map       what of the rows is loaded: .sframe unless said otherwise; or a rule map, half as large and
-                                   quicker to search, in its place, while .sframe stays in the file: the kernel must read it by
-                                   unwind::ImageTables, as reports of postmortem do. Where a map cannot say all, .sframe is
-                                   loaded, and a warning says why
-    --symbols=LEVEL                make .symbols; faults unless said otherwise:
-                                     names  names of functions
-                                     lines  and, for any address, the line of the outermost frame
-                                     calls  and, for return addresses, all inlined functions with their lines
-                                     faults and, for instructions that can fault, the same
-                                     call-sites  as calls, without lines elsewhere: two thirds of its size
-                                     all    names, and all inlined functions with their lines for any address
-                                     none   no .symbols
-    --symbol-names=short|full      without or with generic arguments; short unless said otherwise
-    --symbols-compare=yes|no       compare all names and lines with debug information, not only those of a thousand functions; yes
-                                   if the linker is asked to optimize, as rustc does from opt-level 2 on; sframe check does it too
-    --sframe-room=BYTES            the least room for the rows that are loaded, and for .symbols, as 65536 or 64K. If all tables have
-    --symbols-room=BYTES           one, and it is enough, the linker runs once always, not only where the last image has as much
-    --symt=FILE                    write names, lines and inlined functions of calls to FILE as libdragon's SYMT too, if all code
-                                   lies at multiples of 4, in 32 bits
-    --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host
-    --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
-    --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
-                                   otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
-                                   there must be one
-    --sframe-unproven=list|drop    keep unproven rows and list their code in the table, so that no backtrace that uses one is
-                                   complete (default); or remove them, for readers that do not support the list
-    --sframe-require               fail where the link would go through without tables: if there is no place for them, or code is
-                                   linked at one address twice, or the output is no ELF file
-    --sframe-unsupported=fail|link fail for an architecture that has no tables (default); or link without them, with a warning
-    --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
-    --sframe-outermost=NAME        this function has no caller: traces end there, at the end of their stack. Assembly that makes a
-                                   stack and calls the first function needs no .cfi_undefined then. Repeatable; the entry
-                                   of the image is one already if it has no rows
-    --sframe-patched=NAME          the kernel changes the code of this function: the tables contain no checksum of it. With a checksum,
-                                   a report says that the code in memory is not the code that was linked. Repeatable
-    --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
-                                   out and why, to FILE or standard error; as JSON when FILE ends in .json
-    --sframe-script                print tables.ld and stop
-    --sframe-help                  print this and stop
-    --sframe-version               print the version and stop
+    --sframe=v3|v2|none            Choose the version of .sframe (default: v3). v2 (errata 1) has neither flexible functions nor
+                                   signal frames
+    --sframe-load=sframe|map       Load .sframe (default), or a rule map of half its size, which the kernel reads with
+                                   unwind::ImageTables. With map, .sframe stays in the file for tools
+    --symbols=LEVEL                Choose the content of .symbols (default: faults):
+                                     none        no .symbols
+                                     names       names of functions
+                                     lines       also, for any address, the line of the outermost function
+                                     call-sites  names, and for return addresses all inlined functions with their lines
+                                     calls       lines and call-sites
+                                     faults      calls, and the same for instructions that can fault
+                                     all         all inlined functions with their lines for any address
+    --symbol-names=short|full      Write names without (default) or with generic arguments
+    --symbols-compare=yes|no       Compare all names and lines with debug information, not only a sample of a thousand functions
+                                   (default: yes if the linker gets an option to optimize, as from rustc at opt-level 2 and 3)
+    --sframe-room=BYTES            Reserve at least BYTES (as 65536 or 64K) for the rows that are loaded
+    --symbols-room=BYTES           Reserve at least BYTES for .symbols. If both are large enough, the linker runs only once
+    --symt=FILE                    Also write names, lines and inlined functions of calls to FILE as libdragon's SYMT. Code must be
+                                   at multiples of 4 and at 32-bit addresses
+    --gsym=FILE                    Also write names, lines and inlined functions to FILE as LLVM's GSYM, for tools on the host
+    --sframe-linker=PROGRAM        Run this linker: GNU ld, ld.lld or mold, for any target
+    --sframe-repair=yes|no         Compare rows with the code, correct wrong ones and synthesize missing ones (default: yes). With no,
+                                   .sframe contains what .eh_frame states, right or wrong
+    --sframe-unproven=list|drop    Keep unproven rows and list their code in the tables (default): no backtrace that uses one is
+                                   complete. Or remove them, for readers that do not support the list
+    --sframe-require               Fail instead of linking without tables: if there is no place for them, if two sections with code
+                                   overlap, or if the output is not an ELF file
+    --sframe-unsupported=fail|link For an architecture without tables: fail (default), or link with a warning
+    --sframe-coverage=PERCENT      Warn if less than PERCENT of the code has rows (default: 90; 0 disables the warning)
+    --sframe-outermost=NAME        Declare that function NAME has no caller, so that backtraces end there. Repeatable. Not needed for
+                                   the entry of the image if it has no rows
+    --sframe-patched=NAME          Leave out the checksum of function NAME, because the kernel changes its code. Repeatable
+    --sframe-stats[=FILE]          Write sizes, sources of rows, and functions without rows to standard error, or to FILE: as JSON
+                                   if its name ends in .json. The JSON also lists where .eh_frame is wrong
+    --sframe-script                Print tables.ld and exit
+    --sframe-help                  Print this help and exit
+    --sframe-version               Print the version and exit
 
 Environment:
 
-    SFRAME_LINK_LD                 the linker to run, as --sframe-linker; without either, called as ld, TARGET-ld or
-                                   ld.NAME, the program of that name in PATH (called as ld.sframe, ld); otherwise
-                                   rust-lld from PATH or from rustc's toolchain
-    SFRAME_LINK_KEEP               a folder whose content is replaced by the inputs of the link; a relative name counts from the folder of
-                                   the output file. sframe-link @FOLDER/arguments makes the link again, when the compiler has
-                                   removed its objects
+    SFRAME_LINK_LD                 The linker to run, as --sframe-linker. Without either: if called as ld, TARGET-ld or ld.NAME, the
+                                   next program of that name in PATH (for ld.sframe: ld); otherwise rust-lld
+    SFRAME_LINK_KEEP               Folder, relative to that of the output file, whose content is replaced by the inputs of the link.
+                                   sframe-link @FOLDER/arguments repeats the link
 
-Exit status: the linker's own when it fails, and then the output file is as it was; otherwise 0, or 1 when the tables
-could not be made; then there is no output file.
+Exit status: 0 on success; the linker's own if it fails, and then the output file stays as it was; 1 if the tables could not be
+made, and then there is no output file.
 ";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Looks at, and checks, the unwind and symbol tables of a linked image.
+//! Inspects and checks the unwind and symbol tables of a linked image.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,17 @@ use linker::symbols::package_of;
 use linker::symt::Table;
 use linker::whole;
 
-/// Look at the SFrame tables of an ELF file, whoever made them.
+/// Inspect and check the unwind and symbol tables of a linked ELF file.
+///
+/// The tables may come from sframe-link, from `sframe make` or from another tool.
 #[derive(Parser)]
 #[command(
     name = "sframe",
     version,
-    after_help = "Example:\n  sframe check target/kernel/x86_64-unknown-none/debug/kernel\n  sframe lookup \
-                  target/kernel/x86_64-unknown-none/debug/kernel ffffffff80105a3c\n\nExit status: 0; 1 when there is \
-                  something wrong with the file, or a check or look-up failed; 2 for unusable arguments."
+    after_help = "Examples:\n  sframe check target/x86_64-unknown-none/debug/kernel\n  sframe lookup \
+                  target/x86_64-unknown-none/debug/kernel ffffffff80105a3c\n  sframe make program -o \
+                  program-with-tables\n\nExit status: 0 on success; 1 if the file is damaged, or a check or look-up failed; \
+                  2 for invalid arguments.\nReference: docs/sframe-link.md"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -30,73 +33,71 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print every function and row, in the way of objdump --sframe; of a file for 32-bit ARM those of its rule map, and its exception
-    /// tables; of libdragon's SYMT every entry.
+    /// Print every function and row, in the format of objdump --sframe.
+    ///
+    /// For 32-bit ARM, prints the rows of the rule map and the exception tables; for libdragon's SYMT, every entry.
     Dump {
-        /// A linked ELF file, or an object file; or a SYMT file.
+        /// Linked ELF file, object file or SYMT file.
         file: PathBuf,
-        /// One JSON object a line: the header, then each function with its rows.
+        /// Print one JSON object per line: the header, then each function with its rows.
         #[arg(long)]
         json: bool,
     },
-    /// Compare .sframe with the code and with .eh_frame, row by row, and with the rules of the format; status 1 and a list
-    /// when the code contradicts it or they differ.
+    /// Compare .sframe with the code, with .eh_frame and with the format, and .symbols with debug information.
     ///
-    /// Each function is followed from its entry through all its branches, and what each instruction makes of the stack says
-    /// which row is right. Where .eh_frame is wrong and .sframe is not, as after a link that has mended it, that is listed
-    /// too, and is no failure.
+    /// The check follows each function from its entry through all branches, and computes the right row from the effect of each
+    /// instruction on the stack. It lists each difference. The status is 1 if a table is wrong, and 0 if only .eh_frame is wrong.
     Check {
-        /// A linked ELF file, or an object file, with .sframe.
+        /// Linked ELF file or object file with .sframe.
         file: PathBuf,
-        /// Fail if .sframe has rows for less of the code than so many percent; 0 never fails for that.
+        /// Fail if less than PERCENT of the code has rows; 0 disables this check.
         #[arg(long, value_name = "PERCENT", default_value_t = LEAST, value_parser = clap::value_parser!(u8).range(..=100))]
         coverage: u8,
     },
-    /// Add .sframe and .symbols to a file that is linked already.
+    /// Add .sframe and .symbols to a file that is already linked.
     Make {
-        /// A linked ELF file with .eh_frame, or whose code tells.
+        /// Linked ELF file.
         file: PathBuf,
-        /// The file to write.
+        /// File to write; may be FILE.
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
-        /// Version of .sframe: v3, v2 (errata 1) or none.
+        /// Choose the version of .sframe: v3, v2 (errata 1) or none.
         #[arg(long, value_name = "VERSION", default_value = "v3")]
         sframe: String,
-        /// Compare rows with the code, mend wrong ones and make missing ones: yes or no.
+        /// Compare rows with the code, correct wrong ones and synthesize missing ones: yes or no.
         #[arg(long, value_name = "YES|NO", default_value = "yes")]
         sframe_repair: String,
-        /// Keep unproven rows and list their code in the table, so that no backtrace that uses one is complete; or remove them, for readers
-        /// that do not support the list.
+        /// Keep unproven rows and list their code (list), or remove them for readers that do not support the list (drop).
         #[arg(long, value_name = "LIST|DROP", default_value = "list")]
         sframe_unproven: String,
-        /// What of the rows is loaded: sframe; or map, a rule map of half the size, with .sframe beside it for tools.
+        /// Load .sframe (sframe), or a rule map of half its size (map), with .sframe in the file for tools.
         #[arg(long, value_name = "TABLE", default_value = "sframe")]
         sframe_load: String,
-        /// What .symbols is to say: names, lines, call-sites, calls, faults, all or none.
+        /// Choose the content of .symbols: names, lines, call-sites, calls, faults, all or none.
         #[arg(long, value_name = "LEVEL", default_value = "faults")]
         symbols: String,
-        /// Names of functions: short or full.
+        /// Write names without (short) or with (full) generic arguments.
         #[arg(long, value_name = "NAMES", default_value = "short")]
         symbol_names: String,
-        /// Write names, lines and inlined functions to a file as LLVM's GSYM too, which llvm-gsymutil reads.
+        /// Also write names, lines and inlined functions to FILE as LLVM's GSYM, for llvm-gsymutil.
         #[arg(long, value_name = "FILE")]
         gsym: Option<PathBuf>,
-        /// Write names, lines and inlined functions of calls to a file as libdragon's SYMT too; all code must lie at multiples of 4,
-        /// at addresses of 32 bits.
+        /// Also write names, lines and inlined functions of calls to FILE as libdragon's SYMT. Code must be at multiples of 4 and at
+        /// 32-bit addresses.
         #[arg(long, value_name = "FILE")]
         symt: Option<PathBuf>,
     },
-    /// Name addresses, and print the rules that hold there.
+    /// Print names, lines, inlined functions and unwind rules at addresses.
     Lookup {
-        /// A linked ELF file, or an object file; or a SYMT file, which has names only.
+        /// Linked ELF file or object file; or a SYMT file, which contains only names.
         file: PathBuf,
-        /// Addresses, hexadecimal, with or without 0x.
+        /// Hexadecimal addresses, with or without 0x.
         #[arg(required = true, value_parser = address)]
         addresses: Vec<u64>,
     },
-    /// Print the sizes of the tables and of what they are compared with, and where their rows come from.
+    /// Print the sizes of the tables and the sources of functions and rows.
     Stats {
-        /// A linked ELF file, or an object file.
+        /// Linked ELF file or object file.
         file: PathBuf,
     },
 }
@@ -213,7 +214,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
     }
 }
 
-/// Whether a file is libdragon's, and no ELF file.
+/// Whether a file is a SYMT file of libdragon, not an ELF file.
 fn is_symt(file: &Path) -> Result<bool> {
     with_file(file, |data| Ok(Table::is_one(data)))
 }
@@ -230,7 +231,7 @@ fn with_subject(
         let subject = Subject::parse_with(data, starts)?;
         if let Some((offset, error)) = subject.symbols_error {
             eprintln!(
-                "sframe: warning: {}: section .symbols at offset {offset}: {error}; names are those of the symbol table",
+                "sframe: warning: {}: section .symbols at offset {offset}: {error}; using the symbol table for names",
                 file.display()
             );
         }

@@ -127,7 +127,7 @@ fn help_teaches_the_switches() {
     for expected in [
         "--sframe-repair=yes|no",
         "--sframe-coverage=PERCENT",
-        "as JSON when FILE ends in .json",
+        "if its name ends in .json",
     ] {
         assert!(help.contains(expected), "{help}");
     }
