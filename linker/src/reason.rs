@@ -14,7 +14,7 @@ pub enum Reason {
     /// An indirect jump whose targets are not known.
     IndirectJump(u64),
     /// It is only reachable by the return of a call that never returns.
-    AfterCall(u64),
+    AfterCall,
     /// A return finds the stack at another depth than at the entry.
     Unbalanced(u64),
     /// Bytes that are no instruction.
@@ -42,7 +42,7 @@ impl Reason {
             Self::StackPointer(_) => "stack pointer loaded from a register or from memory",
             Self::Depths(_) => "paths with different stack depths meet",
             Self::IndirectJump(_) => "indirect jump with unknown targets",
-            Self::AfterCall(_) => "after a call that never returns",
+            Self::AfterCall => "after a call that never returns",
             Self::Unbalanced(_) => "exit with a stack depth that differs from the entry",
             Self::NotCode(_) => "bytes that are not an instruction",
             Self::Entered => "entered by jumps with a different stack depth",
@@ -61,7 +61,6 @@ impl Reason {
             Self::StackPointer(at)
             | Self::Depths(at)
             | Self::IndirectJump(at)
-            | Self::AfterCall(at)
             | Self::Unbalanced(at)
             | Self::NotCode(at) => Some(at),
             _ => None,

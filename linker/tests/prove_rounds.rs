@@ -307,8 +307,7 @@ fn reasons_name_the_instruction() {
 18..19 exit with a stack depth that differs from the entry: Some(19)
 19..20 exit with a stack depth that differs from the entry: Some(19)
 23..26 stack pointer loaded from a register or from memory: Some(20)
-33..34 after a call that never returns: Some(33)
-34..35 after a call that never returns: Some(34)
+33..35 after a call that never returns: None
 ";
     assert_eq!(found, expected);
 }

@@ -136,7 +136,7 @@ fn code_of_two_functions() {
     let made = |cfa| Found::Made(Box::new(row(0, cfa)));
     let mended = |cfa| Found::Mended(Box::new(row(0, cfa)));
     let unreached = Found::Undecided(Reason::Unreached);
-    let dead = Found::Undecided(Reason::AfterCall(4));
+    let dead = Found::Undecided(Reason::AfterCall);
     let undecided = Found::Undecided(Reason::Depths(4));
     let missing = Found::Missing(Reason::Depths(4));
     let withdrawn = Found::Withdrawn(Reason::Depths(4));

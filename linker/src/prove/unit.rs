@@ -50,8 +50,8 @@ impl Found {
         match (self, other) {
             (one, other) if one == other => one,
             // One function does not reach it: the other one's result holds.
-            (Self::Undecided(Reason::Unreached | Reason::AfterCall(_)), known)
-            | (known, Self::Undecided(Reason::Unreached | Reason::AfterCall(_))) => known,
+            (Self::Undecided(Reason::Unreached | Reason::AfterCall), known)
+            | (known, Self::Undecided(Reason::Unreached | Reason::AfterCall)) => known,
             (undecided @ (Self::Undecided(_) | Self::Missing(_)), _)
             | (_, undecided @ (Self::Undecided(_) | Self::Missing(_))) => undecided,
             (Self::Made(_), _) | (_, Self::Made(_)) => Self::Missing(Reason::Entered),
@@ -182,8 +182,8 @@ impl<I: Isa> Spans<'_, I> {
                 row.is_some_and(|row| self.judge_at(&row, point, caller) == Judgement::Agrees);
             return match (agrees, row) {
                 (true, _) => Found::Agrees,
-                (false, Some(_)) => Found::Undecided(Reason::AfterCall(point.at)),
-                (false, None) => Found::Missing(Reason::AfterCall(point.at)),
+                (false, Some(_)) => Found::Undecided(Reason::AfterCall),
+                (false, None) => Found::Missing(Reason::AfterCall),
             };
         }
         let Some(row) = row else {
