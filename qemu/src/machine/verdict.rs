@@ -113,10 +113,10 @@ impl Verdict {
             0 => Self::of_zero(statuses, processor, ended),
             code if code == success => Self::Success,
             code if code == panicked => Self::Panicked,
-            1 => Self::Failed(
-                "QEMU cannot run the machine (it ended with status 1; its messages are above)"
-                    .into(),
-            ),
+            1 => Self::Failed(format!(
+                "QEMU ended with status 1: expected {success} for success or {panicked} for a panic; see its messages above, \
+                 or, on x86_64, whether the kernel wrote 0 to isa-debug-exit"
+            )),
             code => Self::no_verdict(code, statuses),
         }
     }
