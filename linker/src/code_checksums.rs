@@ -27,7 +27,7 @@ impl CodeChecksums {
     /// the names `patched`, which the kernel changes, and fields that are relocated when the image is loaded.
     ///
     /// # Errors
-    /// There is no function of a name, or several; a section is damaged.
+    /// Returns an error if no function or several functions have a name, or a section is damaged.
     pub fn of(image: &Image<'_>, symbols: &Symbols, patched: &[String]) -> Result<Self> {
         let mut others = relocated(image);
         for name in patched {
@@ -59,7 +59,7 @@ impl CodeChecksums {
     /// others.
     ///
     /// # Errors
-    /// The other image has no code in one of the ranges, or a section is damaged.
+    /// Returns an error if the other image has no code in one of the ranges, or a section is damaged.
     pub(crate) fn again(&self, image: &Image<'_>) -> Result<Self> {
         let sections = sections(image)?;
         let ranges = self.ranges.iter().map(|(range, _)| {
@@ -98,7 +98,7 @@ impl CodeChecksums {
 /// Compares an image's code with the checksums in its tables. Returns the number of bytes in sections that were compared.
 ///
 /// # Errors
-/// Code differs from the code that was linked, or a section is damaged.
+/// Returns an error if code differs from the code that was linked, or a section is damaged.
 pub fn compare(image: &Image<'_>, tables: &ImageTables<'_>) -> Result<u64> {
     let mut compared = 0;
     for (start, bytes) in sections(image)? {

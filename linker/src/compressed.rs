@@ -13,7 +13,7 @@ const ZSTANDARD: u64 = (128 << 10) / 4;
 /// The bytes of a section, uncompressed. What it says of its size takes no memory if its bytes cannot be so many.
 ///
 /// # Errors
-/// The section lies outside the file, or cannot be uncompressed.
+/// Returns an error if the section is outside the file, or cannot be decompressed.
 pub fn uncompressed<'data>(section: &object::Section<'data, '_>) -> Result<Cow<'data, [u8]>> {
     let compressed = section.compressed_data()?;
     let (claimed, size) = (compressed.uncompressed_size, compressed.data.len() as u64);

@@ -40,7 +40,7 @@ impl<'data> Image<'data> {
     /// Parses a linked ELF file.
     ///
     /// # Errors
-    /// It is no ELF file, or a damaged one, or not linked, or of an architecture that tables cannot be made for.
+    /// Returns an error if the file is not a linked ELF file, is damaged, or is for an architecture without tables.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
         let file = linked(data)?;
         let machine = file.architecture();
@@ -59,7 +59,7 @@ impl<'data> Image<'data> {
     /// The offset in the file and the uncompressed bytes of the section with a name; `None` if it is missing or empty.
     ///
     /// # Errors
-    /// The section lies outside the file, or cannot be uncompressed.
+    /// Returns an error if the section is outside the file, or cannot be decompressed.
     pub fn uncompressed(&self, name: &str) -> Result<Option<(u64, Cow<'data, [u8]>)>> {
         let Some(section) = self.file.section_by_name(name) else {
             return Ok(None);
@@ -115,7 +115,7 @@ impl<'data> Image<'data> {
     /// The section of a name, if it has bytes in the file.
     ///
     /// # Errors
-    /// The section lies outside the file.
+    /// Returns an error if the section is outside the file.
     pub fn section(&self, name: &str) -> Result<Option<Section<'data>>> {
         section(&self.file, name)
     }
@@ -124,7 +124,7 @@ impl<'data> Image<'data> {
     /// ld keeps them apart if no linker script tells it to join them.
     ///
     /// # Errors
-    /// A section lies outside the file.
+    /// Returns an error if a section is outside the file.
     pub fn sections(&self, name: &str) -> Result<Vec<Section<'data>>> {
         let all = self.file.sections();
         let named = all.filter(|section| section.name_bytes() == Ok(name.as_bytes()));
@@ -150,7 +150,7 @@ pub fn is_code(flags: SectionFlags) -> bool {
 /// The build id of a file, in a section or a segment of notes; `None` if it has none.
 ///
 /// # Errors
-/// The notes lie outside the file.
+/// Returns an error if the notes are outside the file.
 pub fn build_id<'data>(file: &object::File<'data>) -> Result<Option<&'data [u8]>> {
     let found = file.build_id().context("damaged build id note")?;
     // A linker script can put the note into a section of another type.
@@ -183,7 +183,7 @@ fn in_segments<'data, Elf: FileHeader<Endian = Endianness>>(
 /// Parses a linked ELF file of any architecture.
 ///
 /// # Errors
-/// It is no ELF file, or a damaged one, or not linked.
+/// Returns an error if the file is not a linked ELF file, or is damaged.
 pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
     if !data.starts_with(b"\x7fELF") {
         bail!("not an ELF file");
@@ -202,7 +202,7 @@ pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
 /// The section of a name, if it has bytes in the file.
 ///
 /// # Errors
-/// The section lies outside the file.
+/// Returns an error if the section is outside the file.
 pub fn section<'data>(file: &object::File<'data>, name: &str) -> Result<Option<Section<'data>>> {
     match file.section_by_name(name) {
         Some(section) => read(&section, name),
@@ -229,7 +229,7 @@ fn read<'data>(section: &object::Section<'data, '_>, name: &str) -> Result<Optio
 /// Reads a whole file.
 ///
 /// # Errors
-/// The system's, with the file's name.
+/// Returns an error if the file cannot be read. The error contains its name.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
@@ -281,7 +281,7 @@ impl Mapped {
     /// Maps a whole file.
     ///
     /// # Errors
-    /// The system's, with the file's name.
+    /// Returns an error if the file cannot be read. The error contains its name.
     pub fn open(path: &Path) -> Result<Self> {
         let map = || {
             let file = File::open(path)?;

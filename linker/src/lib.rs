@@ -1,28 +1,28 @@
 //! Makes unwind tables and symbol tables for an image that is already linked, and checks them.
 //!
 //! Compilers emit `.eh_frame`, which describes every instruction, but needs a DWARF interpreter to read. This crate
-//! interprets it once, on the host, and writes down the result: `.sframe` (how to get from a function to its caller) and
-//! `.symbols` (what a function is called), both in the formats of the crate `unwind`, which reads them on the target.
+//! interprets it once, on the host, and stores the result: `.sframe` (rows that lead from a function to its caller) and
+//! `.symbols` (names and lines). Both have formats that the crate `unwind` reads on the target.
 //!
-//! | module | does |
+//! | module | content |
 //! |---|---|
 //! | [`image`] | opens an ELF file |
-//! | [`compressed`] | sections that are compressed |
+//! | [`compressed`] | decompresses sections |
 //! | [`relocatable`] | gives an object file addresses, so that it can be opened like a linked one |
-//! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
-//! | [`prove`] | follows each function's code, and corrects rows by it |
-//! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
-//! | [`map`] | the same functions to the bytes of a rule map, and the comparison with `.sframe` |
-//! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
+//! | [`cfi`] | converts `.eh_frame` to [`function::Function`]s with rows |
+//! | [`prove`] | follows the code of each function, and corrects rows |
+//! | [`sframe`] | encodes functions as an SFrame section, and compares the two |
+//! | [`map`] | encodes functions as a rule map, and compares it with `.sframe` |
+//! | [`symbols`] | reads names, and encodes them as `.symbols` |
 //! | [`covered`] | how much of the code has rows |
 //! | [`derived`] | rows from the states of the checker, for code without accepted rows |
 //! | [`outermost`] | functions that have no caller |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
-//! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
-//! | [`symt`] | the same for libdragon, as far as its format has room |
-//! | [`make`] | tables added to a file that is linked already |
-//! | [`inspect`] | what the program `sframe` prints |
-//! | [`whole`] | files that are written whole or not at all |
+//! | [`gsym`] | names and lines as GSYM, for LLVM's tools on the host |
+//! | [`symt`] | names and lines as SYMT, for libdragon |
+//! | [`make`] | adds tables to a file that is already linked |
+//! | [`inspect`] | output of the program `sframe` |
+//! | [`whole`] | writes files completely or not at all |
 
 pub mod architecture;
 pub mod cfi;

@@ -28,7 +28,7 @@ const ROW: Row = Row {
 /// `with_debug`: debug information counts.
 ///
 /// # Errors
-/// There is no function of a name, or several; or debug information is damaged.
+/// Returns an error if no function or several functions have a name, or debug information is damaged.
 pub fn declare(
     frames: &mut Frames,
     image: &Image<'_>,

@@ -29,7 +29,7 @@ impl LoadedStackPointers {
     /// Returns the stack pointers by the instructions of an image, in which the constants may be others than in the image of the verdicts.
     ///
     /// # Errors
-    /// The image has other instructions.
+    /// Returns an error if the image has different instructions.
     pub fn values(&self, image: &Image<'_>) -> Result<StackPointers> {
         if self.count() == 0 {
             return Ok(StackPointers::default());

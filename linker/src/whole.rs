@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 /// Writes a file, with the permissions of the one that it replaces, or those of a new one.
 ///
 /// # Errors
-/// The system's, with the file's name; then the file is as it was before.
+/// Returns an error if the file cannot be written. The error contains its name, and the file stays as it was.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes, None).with_context(|| cannot_write(path))
 }
@@ -18,7 +18,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Writes a file with the permissions of `like`, which it may be itself.
 ///
 /// # Errors
-/// Those of [`write()`].
+/// Returns an error if [`write()`] does.
 pub fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
     let permissions = fs::metadata(like).map(|known| known.permissions());
     permissions
@@ -29,7 +29,7 @@ pub fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
 /// Finds out whether [`write()`] can write there, and changes nothing.
 ///
 /// # Errors
-/// Those of [`write()`].
+/// Returns an error if [`write()`] does.
 pub fn can_write(path: &Path) -> Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|known| !known.is_file()) {

@@ -211,7 +211,7 @@ fn add_row(pieces: &mut Vec<Piece>, start: u32, end: u32, row: Row) {
     }
 }
 
-/// Adds code without rows to the piece that it continues.
+/// Adds code without rows: extends the last piece if that ends at `start` and has no rows, otherwise starts a new piece.
 fn add_gap(pieces: &mut Vec<Piece>, start: u32, end: u32) {
     match pieces.last_mut() {
         Some(piece) if piece.end == start && piece.rows.is_empty() => piece.end = end,

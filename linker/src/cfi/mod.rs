@@ -46,7 +46,7 @@ impl Source {
     /// Copies it.
     ///
     /// # Errors
-    /// A section lies outside the file.
+    /// Returns an error if a section is outside the file.
     pub fn of(image: &Image<'_>) -> Result<Self> {
         let sections = image.sections(".eh_frame")?;
         let address = |name| Ok::<_, Error>(image.section(name)?.map(|section| section.address));
@@ -109,7 +109,7 @@ impl Frames {
     /// bare metal often have only the latter.
     ///
     /// # Errors
-    /// A section is so damaged that its entries cannot be listed.
+    /// Returns an error if the damage of a section prevents a list of its entries.
     pub fn of(image: &Image<'_>) -> Result<Self> {
         Ok(Self::with(image, Self::default())?.0)
     }
@@ -118,7 +118,7 @@ impl Frames {
     /// functions added.
     ///
     /// # Errors
-    /// Those of [`Self::of`].
+    /// Returns an error if [`Self::of`] does.
     pub fn with(image: &Image<'_>, others: Self) -> Result<(Self, Vec<u64>)> {
         let mut frames = Self::find(image)?;
         let added = frames.add(others);
@@ -161,7 +161,7 @@ impl Frames {
     /// Reads the bytes of an `.eh_frame`.
     ///
     /// # Errors
-    /// It is so damaged that its entries cannot be listed.
+    /// Returns an error if the damage of the section prevents a list of its entries.
     pub fn parse(
         architecture: &'static Architecture,
         data: &[u8],

@@ -58,7 +58,7 @@ pub struct Check {
 /// debug information, at every instruction. `package` is the path of the image's `.dwp` file, which need not exist.
 ///
 /// # Errors
-/// The file lacks one of the sections, or one cannot be read.
+/// Returns an error if a section is missing or cannot be read.
 pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<Check> {
     let image = Image::parse(data)?;
     image.check_no_overlays()?;

@@ -88,7 +88,7 @@ impl Accepted {
     /// Writes how much is proven, and the reasons why not more.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub(super) fn write(&self, symbols: &Symbols, out: &mut dyn Write) -> io::Result<()> {
         // Rounded down, so that 100 % is all of it.
         let hundredths = self.proven * 10_000 / self.bytes.max(1);

@@ -11,7 +11,7 @@ use crate::sframe::rule::texts;
 /// entries of its exception tables.
 ///
 /// # Errors
-/// Those of the output.
+/// Returns an error if writing to `out` fails.
 pub fn dump(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     if subject.section.is_none() {
         return super::arm::dump(subject, out);

@@ -34,7 +34,7 @@ impl<'data> Exceptions<'data> {
     /// Those of a linked file; `None` if it has none.
     ///
     /// # Errors
-    /// A section lies outside the file, or at an address of more than 32 bits.
+    /// Returns an error if a section is outside the file, or its address does not fit in 32 bits.
     pub fn of(file: &File<'data>) -> Result<Option<Self>> {
         let part = |name| {
             let Some(section) = image::section(file, name)? else {

@@ -11,7 +11,7 @@ use crate::sframe::rule::texts;
 /// Writes a header line for each section, and a line for each function. No text in them needs escapes.
 ///
 /// # Errors
-/// Those of the output.
+/// Returns an error if writing to `out` fails.
 pub fn json(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     if subject.section.is_none() {
         return super::arm::json(subject, out);

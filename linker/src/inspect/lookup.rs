@@ -13,7 +13,7 @@ use crate::symbols::printable;
 /// for each function that it is inlined into. Returns whether a function was found.
 ///
 /// # Errors
-/// Those of the output.
+/// Returns an error if writing to `out` fails.
 pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::Result<bool> {
     let name = subject.name_at(address);
     write!(out, "{address:#x}: ")?;

@@ -70,7 +70,7 @@ impl<'data> Subject<'data> {
     /// Opens a linked ELF file of any architecture.
     ///
     /// # Errors
-    /// It is none, or has no `.sframe`, or one that cannot be read. For 32-bit ARM: neither a rule map nor exception tables.
+    /// Returns an error if the file is not a linked ELF file, or has no readable `.sframe`. For 32-bit ARM: if it has neither a rule map nor exception tables.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
         Self::parse_with(data, StartRule::FromFlags)
     }
@@ -78,7 +78,7 @@ impl<'data> Subject<'data> {
     /// [`Self::parse`], with the rule for start addresses given.
     ///
     /// # Errors
-    /// Those of [`Self::parse`].
+    /// Returns an error if [`Self::parse`] does.
     pub fn parse_with(data: &'data [u8], starts: StartRule) -> Result<Self> {
         let file = image::linked(data)?;
         let is_arm = file.architecture() == Architecture::Arm;
@@ -140,7 +140,7 @@ impl<'data> Subject<'data> {
     /// The functions of `.sframe`, or of the rule map where that is all there is.
     ///
     /// # Errors
-    /// The table is damaged, or there is none.
+    /// Returns an error if the table is damaged or missing.
     pub fn functions(&self) -> Result<Frames> {
         match (&self.section, &self.map) {
             (None, Some(map)) => Ok(rule_map::functions(map, &architecture::ARM)),
@@ -226,7 +226,7 @@ impl<'data> Subject<'data> {
 /// Reads a file and calls `act` with its bytes; errors name the file.
 ///
 /// # Errors
-/// The file cannot be read, or `act` fails.
+/// Returns an error if the file cannot be read, or `act` fails.
 pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
     let data = image::read_file(path)?;
     act(&data).with_context(|| path.display().to_string())
@@ -236,7 +236,7 @@ pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result
 /// starts in its `.sframe`.
 ///
 /// # Errors
-/// The file cannot be read, or `act` fails.
+/// Returns an error if the file cannot be read, or `act` fails.
 pub fn with_laid_out<T>(path: &Path, act: impl FnOnce(&[u8], StartRule) -> Result<T>) -> Result<T> {
     with_file(path, |data| {
         if let Ok(file) = object::File::parse(data)

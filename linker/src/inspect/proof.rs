@@ -109,7 +109,7 @@ impl Proven {
     /// Writes all results.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for one in &self.mended {
             self.line("call frame information is wrong", one, out)?;

@@ -12,7 +12,7 @@ impl Check {
     /// Writes what was compared, and every difference; and what to do if less than so many percent of the code are covered.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, least: u8, out: &mut dyn Write) -> io::Result<()> {
         let comparison = &self.comparison;
         match &self.proven {

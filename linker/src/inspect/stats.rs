@@ -26,7 +26,7 @@ const BIGGEST: usize = 5;
 /// Writes the sizes of a file's tables, by part.
 ///
 /// # Errors
-/// The file is not linked; those of the output.
+/// Returns an error if the file is not linked, or writing to `out` fails.
 pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()> {
     let file = image::linked(data)?;
     // A link may have several of a name, as of code by two compilers. The sizes in a damaged file may overflow.

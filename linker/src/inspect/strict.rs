@@ -69,7 +69,7 @@ impl Strict {
     /// Writes a line for each kind of finding.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for finding in &self.findings {
             let severity = if finding.is_error { "error" } else { "note" };

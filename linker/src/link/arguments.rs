@@ -34,7 +34,7 @@ impl CommandLine {
     /// Parses the arguments, without the program's name.
     ///
     /// # Errors
-    /// An option of `sframe-link` has an invalid value, or a response file cannot be read.
+    /// Returns an error if an option of `sframe-link` has an invalid value, or a response file cannot be read.
     pub fn parse(arguments: &[OsString]) -> Result<Self> {
         let (arguments, long) = response::expand(arguments)?;
         let mut line = Self {

@@ -124,7 +124,7 @@ impl Tables {
     /// address only changes its ranges, which [`Self::check_written`] checks.
     ///
     /// # Errors
-    /// They differ.
+    /// Returns an error if they differ.
     pub(crate) fn check_symbols(&self) -> Result<()> {
         match &self.blob {
             Some(blob) if self.is_compared => {

@@ -47,7 +47,7 @@ impl Linker {
     /// otherwise `rust-lld`, in `PATH` (to which rustc adds its own) or in rustc's toolchain.
     ///
     /// # Errors
-    /// It is in none of these places.
+    /// Returns an error if the linker is in none of these places.
     pub fn find(named: Option<&Path>, called_as: &Path) -> Result<Self> {
         let variable = env::var_os(LINKER_VARIABLE).filter(|path| !path.is_empty());
         if let Some(path) = named.map(PathBuf::from).or(variable.map(PathBuf::from)) {
@@ -85,7 +85,7 @@ impl Linker {
     /// Whether it writes an output file that is called `-` to standard output, as lld does.
     ///
     /// # Errors
-    /// The linker cannot be started.
+    /// Returns an error if the linker cannot be started.
     pub(super) fn writes_to_standard_output(&self, names: &Names) -> Result<bool> {
         let version = self.run(&["--version".into()], false, names)?;
         Ok(version.output.starts_with(b"LLD")
@@ -95,7 +95,7 @@ impl Linker {
     /// Runs a link, and captures its output.
     ///
     /// # Errors
-    /// The linker cannot be started.
+    /// Returns an error if the linker cannot be started.
     pub(super) fn run(&self, arguments: &[OsString], long: bool, names: &Names) -> Result<Outcome> {
         let mut command = Command::new(&self.path);
         // rustc passes `-flavor` to any program that it takes for lld.

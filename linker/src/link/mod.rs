@@ -63,7 +63,7 @@ const NO_ROWS: &str = "no rows: SFrame does not support 32-bit ARM, and the link
 /// Returns the linker's own exit status if there was no image to add tables to.
 ///
 /// # Errors
-/// One of the steps failed; then there is no output file.
+/// Returns an error if a step fails. There is no output file then.
 pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
     if let Some(name) = std::env::var_os(KEEP_VARIABLE).filter(|name| !name.is_empty()) {

@@ -119,7 +119,7 @@ impl Options {
     /// Sets an option by an argument. Returns false if the argument is none of ours.
     ///
     /// # Errors
-    /// Its value is invalid.
+    /// Returns an error if the value is invalid.
     pub fn take(&mut self, argument: &OsStr) -> Result<bool> {
         let Some(text) = argument.to_str() else {
             return Ok(false);

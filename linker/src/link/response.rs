@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 16;
 /// If the file does not exist, it is an ordinary argument, as for lld.
 ///
 /// # Errors
-/// A file cannot be read, or files include each other.
+/// Returns an error if a file cannot be read, or files include each other.
 pub(super) fn expand(arguments: &[OsString]) -> Result<(Vec<OsString>, bool)> {
     let mut out = Vec::with_capacity(arguments.len());
     let expanded = expand_into(&mut out, arguments, 0)?;

@@ -72,7 +72,7 @@ impl Tables {
     /// Makes tables for an image. `others` are functions from another source, for code without call frame information.
     ///
     /// # Errors
-    /// The image has nothing to make them from, or a section is damaged.
+    /// Returns an error if the image has nothing to make tables from, or a section is damaged.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
         image.check_no_overlays()?;
         let functions = Symbols::of(&image.file);

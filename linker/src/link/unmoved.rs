@@ -32,7 +32,7 @@ impl First {
     /// Copies both.
     ///
     /// # Errors
-    /// A section lies outside the file.
+    /// Returns an error if a section is outside the file.
     pub(super) fn of(image: &Image<'_>) -> Result<Self> {
         Ok(Self {
             source: Source::of(image)?,
@@ -45,7 +45,7 @@ impl Tables {
     /// Checks that the second link has everything at the same addresses as the first.
     ///
     /// # Errors
-    /// Code has moved.
+    /// Returns an error if code moved.
     pub(super) fn check_unmoved(&self, image: &Image<'_>, first: &First) -> Result<()> {
         let (frames, symbols) = both(
             || self.check_unmoved_frames(image, &first.source),

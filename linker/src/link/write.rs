@@ -107,7 +107,7 @@ impl Tables {
     /// Writes the files that `--gsym` and `--symt` name.
     ///
     /// # Errors
-    /// Those of a file; or the image has code at addresses for which SYMT has no room.
+    /// Returns an error if a file cannot be written, or SYMT cannot express the address of some code.
     pub fn write_files(&self, image: &Image<'_>, options: &Options) -> Result<()> {
         if let Some(path) = &options.gsym {
             let build_id = build_id(&image.file)?.unwrap_or_default();

@@ -69,7 +69,7 @@ impl<'data> Appended<'data> {
     /// Finds addresses and offsets for the sections. Those that are not loaded are the last of them.
     ///
     /// # Errors
-    /// The file is damaged, or not a linked ELF file, or has no segments, or no room for the sections.
+    /// Returns an error if the file is damaged, is not a linked ELF file, has no segments, or has no space for the sections.
     pub fn new(data: &'data [u8], new: &[NewSection], gone: &Gone<'_>, page: u64) -> Result<Self> {
         match FileKind::parse(data).context("damaged ELF file")? {
             FileKind::Elf32 => Self::of::<FileHeader32<Endianness>>(data, new, gone, page),

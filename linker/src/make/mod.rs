@@ -28,7 +28,7 @@ pub struct Made {
 /// beside it; a file for 32-bit ARM gets only the map. Tables that it has are replaced; of functions that only they describe, the rows are kept.
 ///
 /// # Errors
-/// The file is damaged or has nothing to make tables from, or what was written is not what was meant.
+/// Returns an error if the file is damaged, has nothing to make tables from, or the written tables differ from the intended ones.
 pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let image = Image::parse(data)?;
     let others = replaced(&image)?;
@@ -61,7 +61,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
 /// for 32-bit ARM, as it would be at address 0.
 ///
 /// # Errors
-/// The file is damaged, or has nothing to make rows from.
+/// Returns an error if the file is damaged, or has nothing to make rows from.
 pub fn rows_beside(data: &[u8]) -> Result<Vec<u8>> {
     let image = Image::parse(data)?;
     let options = Options {

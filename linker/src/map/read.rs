@@ -14,7 +14,7 @@ pub type At = Result<(Row, bool), LookupError>;
 /// The row of a map for an address, with offset 0, and whether its function is trap code.
 ///
 /// # Errors
-/// There is no row, or a damaged one.
+/// Returns an error if the row is missing or damaged.
 pub fn row_at(map: &map::Map<'_>, address: u64) -> At {
     let (mut found, mut restored) = (Found::EMPTY, Restored::NONE);
     map.look_up(address, &mut found)?;

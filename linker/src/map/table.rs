@@ -58,7 +58,7 @@ impl Map {
     /// Makes the map of `functions`, in ascending order. Without a list of unproven ranges, the map contains no proof.
     ///
     /// # Errors
-    /// What a map cannot say of them: then there is none, and the image needs `.sframe`.
+    /// Returns an error if a map cannot express a function. The image then needs `.sframe`.
     pub fn new(
         architecture: &'static Architecture,
         functions: &[Function],

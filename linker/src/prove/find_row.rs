@@ -14,7 +14,7 @@ impl<I: Isa> Judge<'_, I> {
     /// The row for a state, with offset 0.
     ///
     /// # Errors
-    /// The state does not say where the caller's stack pointer or the return address is.
+    /// Returns an error if the state does not contain the location of the caller's stack pointer or of the return address.
     pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
         if let Some(lost @ Reason::StackPointer(_)) = machine.lost {
             return Err(lost);

@@ -29,7 +29,7 @@ impl Rows {
     /// another source, used for code without call frame information.
     ///
     /// # Errors
-    /// It cannot be read, or there is nothing to make rows from.
+    /// Returns an error if call frame information cannot be read, or there is nothing to make rows from.
     pub fn of(image: &Image<'_>, repair: bool, others: Frames, symbols: &Symbols) -> Result<Self> {
         let (mut frames, merged) = Frames::with(image, others)?;
         let described = frames.functions.clone();

@@ -79,7 +79,7 @@ impl Functions {
     /// Writes the share that is decided, and the reasons why the rest is not.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let share = match self.all {
             0 => 100.0,
@@ -194,7 +194,7 @@ impl Tally {
     /// Writes the share that is decided, and the reasons why the rest is not.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let share = match self.code() {
             0 => 100.0,

@@ -35,7 +35,7 @@ pub struct LaidOut<'data> {
 /// Lays out an object file; any other file is left as it is.
 ///
 /// # Errors
-/// It is damaged, or has relocations that are not known.
+/// Returns an error if the file is damaged, or has an unsupported relocation.
 pub fn lay_out(data: &[u8]) -> Result<LaidOut<'_>> {
     let laid_out = match File::parse(data) {
         Ok(file) if file.kind() == ObjectKind::Relocatable => match &file {

@@ -9,7 +9,7 @@ use crate::function::{Construct, Function, LeftOut, says_the_same};
 /// The functions in `tables`, as if they came from call frame information.
 ///
 /// # Errors
-/// The tables are so damaged that their functions cannot be listed.
+/// Returns an error if the damage of the tables prevents a list of their functions.
 pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
     let mut frames = Frames::default();
     for section in tables.sections() {

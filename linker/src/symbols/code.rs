@@ -112,7 +112,7 @@ impl Code {
     /// image's `.dwp` file, which need not exist.
     ///
     /// # Errors
-    /// A section of debug information is damaged.
+    /// Returns an error if a section of debug information is damaged.
     pub fn of(
         file: &object::File<'_>,
         symbols: &Symbols,

@@ -17,7 +17,7 @@ type Declared = (u64, u64);
 /// several, which are not of the function that debug information has there.
 ///
 /// # Errors
-/// Debug information is damaged.
+/// Returns an error if debug information is damaged.
 pub(super) fn operands(
     dwarf: &Dwarf<Reader<'_>>,
     shared: &FxHashSet<u64>,

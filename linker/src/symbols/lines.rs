@@ -17,7 +17,7 @@ use super::{Names, printable, short, without_others};
 /// The folders that paths of files are relative to, and the files whose short paths would be the same.
 ///
 /// # Errors
-/// Debug information is damaged.
+/// Returns an error if debug information is damaged.
 pub fn paths(dwarf: &Dwarf<Reader<'_>>) -> Result<Paths> {
     let (mut folders, mut files) = (BTreeSet::new(), BTreeSet::new());
     let mut units = dwarf.units();
@@ -147,7 +147,7 @@ impl<'a> Lines<'a> {
     /// Opens debug information.
     ///
     /// # Errors
-    /// It is damaged.
+    /// Returns an error if it is damaged.
     pub fn new(
         dwarf: Arc<Dwarf<Reader<'a>>>,
         split: &'a Split<'a>,

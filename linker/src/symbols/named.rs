@@ -20,7 +20,7 @@ const REFERENCES: usize = 8;
 /// The functions of a file, each by the name that debug information prefers.
 ///
 /// # Errors
-/// Debug information is damaged.
+/// Returns an error if debug information is damaged.
 pub fn named(file: &object::File<'_>, mut symbols: Symbols) -> Result<Symbols> {
     if !has_several(&symbols) {
         return Ok(symbols);
@@ -45,7 +45,7 @@ fn has_several(symbols: &Symbols) -> bool {
 /// the names of the functions that the code may be of, too.
 ///
 /// # Errors
-/// Debug information is damaged.
+/// Returns an error if debug information is damaged.
 pub(super) fn choose(symbols: &mut Symbols, dwarf: &Dwarf<Reader<'_>>) -> Result<()> {
     if !has_several(symbols) {
         return Ok(());

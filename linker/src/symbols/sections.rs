@@ -25,7 +25,7 @@ impl<'data> Sections<'data> {
     /// Finds the sections; `None` if there are no lines. With `live`, the lines of removed functions are left out.
     ///
     /// # Errors
-    /// A section is damaged.
+    /// Returns an error if a section is damaged.
     pub fn of(file: &object::File<'data>, live: Option<&Live>) -> Result<Option<Self>> {
         Self::kept(file, live, |data| data)
     }
@@ -73,7 +73,7 @@ impl<'data> Sections<'data> {
     /// Leaves out the lines of functions that were folded into another one, as far as these symbols name them.
     ///
     /// # Errors
-    /// Debug information is damaged.
+    /// Returns an error if debug information is damaged.
     pub(super) fn leave_out_folded(&mut self, symbols: &Symbols) -> Result<()> {
         let shared = symbols.0.iter().filter(|symbol| symbol.is_folded);
         let shared: FxHashSet<u64> = shared.map(|symbol| symbol.start).collect();
@@ -104,7 +104,7 @@ impl Sections<'static> {
     /// [`Self::of`], as a copy that does not need the file.
     ///
     /// # Errors
-    /// A section is damaged.
+    /// Returns an error if a section is damaged.
     pub fn copied(file: &object::File<'_>, live: Option<&Live>) -> Result<Option<Self>> {
         Self::kept(file, live, |data| Cow::Owned(data.into_owned()))
     }

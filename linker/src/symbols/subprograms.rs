@@ -9,7 +9,7 @@ use super::sections::Sections;
 /// The first addresses of the functions in debug information and of their parts, in no order. Removed functions may be at 0.
 ///
 /// # Errors
-/// Debug information is damaged.
+/// Returns an error if debug information is damaged.
 pub fn of_file(file: &object::File<'_>) -> Result<Vec<u64>> {
     match Sections::of(file, None)? {
         Some(sections) => of(&sections.open()),

@@ -54,7 +54,7 @@ impl<'data> Table<'data> {
     /// Checks and reads a file.
     ///
     /// # Errors
-    /// It is of another version, a table or a text is not all in it, or addresses do not ascend.
+    /// Returns an error if the version is unsupported, a table or a text exceeds the file, or addresses do not ascend.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
         ensure!(Self::is_one(data), "not a SYMT file: wrong magic number");
         let word = |at: usize| {
@@ -155,7 +155,7 @@ impl<'data> Table<'data> {
     /// Writes what is known of an address; returns whether anything is.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn lookup(&self, address: u64, out: &mut dyn Write) -> io::Result<bool> {
         write!(out, "{address:#x}: ")?;
         match self.find(address) {
@@ -183,7 +183,7 @@ impl<'data> Table<'data> {
     /// Writes all entries.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if writing to `out` fails.
     pub fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,

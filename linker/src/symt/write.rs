@@ -21,7 +21,7 @@ struct Entry<'a> {
 /// there. A text longer than 65,535 bytes is cut off.
 ///
 /// # Errors
-/// An address is not a multiple of 4, or has no room in 32 bits: the format has no place for it.
+/// Returns an error if an address is not a multiple of 4, or does not fit in 32 bits.
 pub fn symt(code: &Code) -> Result<Vec<u8>> {
     let mut entries = Vec::new();
     let mut pieces: Vec<Vec<&Piece>> = vec![Vec::new(); code.functions.len()];
