@@ -129,7 +129,10 @@ fn unknown(session: &mut Session, name: &str) -> String {
 fn commands_answer_until_a_panic_ends_it(kernel: Kernel) {
     let mut session = monitor(kernel);
     let help = session.command("help");
-    for (command, about) in [("lookup ADDRESS", "print what is at"), ("bt", "print the backtrace of this")] {
+    for (command, about) in [
+        ("lookup ADDRESS", "print what is at"),
+        ("bt", "print the backtrace of this"),
+    ] {
         let line = help
             .lines()
             .find(|line| line.trim_start().starts_with(command));

@@ -375,7 +375,10 @@ fn what_makes_no_sense_is_refused() {
             &["--profile", "a.svg", "ok", "panic"],
             "--profile needs exactly one scenario",
         ),
-        (&["--profile", "a.svg", "monitor"], "does not support interactive"),
+        (
+            &["--profile", "a.svg", "monitor"],
+            "does not support interactive",
+        ),
         (&["--profile-rate", "10", "ok"], "--profile <FILE>"),
     ] {
         run(words).expect(2).expect_words(says);

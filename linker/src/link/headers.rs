@@ -65,7 +65,7 @@ fn patches_of<C: Class>(
         .context("damaged ELF file: section names")? as usize;
     let names = file.elf_section_table().iter().nth(names_index);
     let mut names = names
-        .context("damaged ELF file: no section name table")?
+        .context("damaged ELF file: the section name table is missing")?
         .data(endian, data)
         .context("damaged ELF file: section names")?
         .to_vec();

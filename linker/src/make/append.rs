@@ -96,7 +96,7 @@ impl<'data> Appended<'data> {
             .context("damaged ELF file: section names")?;
         let names_header = file.elf_section_table().iter().nth(names_index as usize);
         let mut names = names_header
-            .context("damaged ELF file: no section name table")?
+            .context("damaged ELF file: the section name table is missing")?
             .data(endian, data)
             .context("damaged ELF file: section names")?
             .to_vec();

@@ -38,7 +38,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let contents = contents(&tables);
     ensure!(
         !contents.is_empty(),
-        "no tables to add: no table is selected, or the file has no function symbols"
+        "no tables to add, because no table is selected, or the file has no function symbols"
     );
     let new: Vec<NewSection> = contents.iter().map(Content::section).collect();
     let appended = Appended::new(data, &new, &gone(&tables), image.architecture.page)?;

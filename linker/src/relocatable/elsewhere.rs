@@ -47,7 +47,7 @@ impl Elsewhere {
         // The first one is none.
         let undefined = symbols.filter(|one| one.is_undefined() && one.index().0 != 0);
         let entries: HashMap<_, _> = undefined.map(|one| one.index()).zip(0..).collect();
-        let beyond = "damaged ELF file: its sections exceed the address space";
+        let beyond = "damaged ELF file: sections exceed the address space";
         let code = end.checked_next_multiple_of(PAGE).context(beyond)?;
         let words = code
             .checked_add(entries.len() as u64 * ENTRY + PAGE)

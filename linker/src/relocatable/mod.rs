@@ -84,11 +84,11 @@ impl Layout {
                 }
                 let aligned = end.checked_next_multiple_of(section.align().max(1));
                 let address =
-                    aligned.context("damaged ELF file: its sections exceed the address space")?;
+                    aligned.context("damaged ELF file: sections exceed the address space")?;
                 addresses.insert(section.index(), address);
                 end = address
                     .checked_add(section.size())
-                    .context("damaged ELF file: its sections exceed the address space")?;
+                    .context("damaged ELF file: sections exceed the address space")?;
             }
         }
         Ok(Self {

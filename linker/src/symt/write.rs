@@ -64,11 +64,11 @@ fn add<'a>(
 ) -> Result<()> {
     ensure!(
         at.is_multiple_of(4),
-        "cannot write a SYMT file: its addresses are multiples of 4, but there is code at {at:#x}"
+        "cannot write a SYMT file, because its addresses are multiples of 4, but there is code at {at:#x}"
     );
     let address = short(at).with_context(|| {
         format!(
-            "cannot write a SYMT file: its addresses have 32 bits, but there is code at {at:#x}"
+            "cannot write a SYMT file, because its addresses have 32 bits, but there is code at {at:#x}"
         )
     })?;
     let offset = at - function.start;
