@@ -144,7 +144,7 @@ pub struct Cli {
     )]
     pub profile_rate: u64,
 
-    /// Start stopped, and wait for gdb at this TCP port of the local host [default: 1234]; `run` starts gdb in this terminal
+    /// Start stopped, and wait for gdb on this local TCP port [default: 1234]; `--gdb=run` starts gdb in this terminal
     #[arg(
         long,
         value_name = "PORT|run",

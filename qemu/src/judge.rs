@@ -80,7 +80,7 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
             match whole_report(&booted.serial, doubt) {
                 Ok(end) if doubt => Judgement::new(
                     Status::Success,
-                    format!("panicked, as expected, and reported what is in doubt ({end})"),
+                    format!("panicked, as expected; the backtrace is marked as in doubt ({end})"),
                 ),
                 Ok(frames) => Judgement::new(
                     Status::Success,
@@ -114,7 +114,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
 }
 
 /// The line before the callers of a report that has failed because its stack had no room.
-const NO_ROOM: &str = "its stack had no room for the report; its callers:";
+const NO_ROOM: &str = "the stack was too small for the report; callers of the failure:";
 
 /// Whether a report began, said in the next line that it failed, and wrote no further trace, but that of [`NO_ROOM`].
 fn failed_report(serial: &[u8]) -> bool {

@@ -153,7 +153,7 @@ fn a_stack_without_room_for_the_report_has_its_callers(kernel: Kernel) {
     let ran = boot(kernel, "nearly-full").expect(101);
     let text = ran.text();
     assert!(text.contains(": the stack is nearly full\n"), "{text}");
-    let again = "\nits stack had no room for the report; its callers:\n";
+    let again = "\nthe stack was too small for the report; callers of the failure:\n";
     let (_, again) = text.split_once(again).expect(&text);
     for part in [
         "kernel::scenario::overflow::fill",

@@ -162,7 +162,7 @@ fn a_return_address_in_a_register_is_in_doubt(kernel: Kernel) {
 fn without_rows(kernel: Kernel, lie: &str) {
     in_doubt(kernel, lie, &format!("p lie_{lie}"), |report| {
         let pc = report.frames[0].address;
-        format!("no row for {pc:#018x}: a function without rows, from frame 1 on")
+        format!("no row for {pc:#018x}: no rows for this function, from frame 1 on")
     });
 }
 

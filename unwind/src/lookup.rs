@@ -120,8 +120,8 @@ impl LookupError {
     pub(crate) fn filled(&self) -> Filled {
         texts! { *self, [0; 2];
             Self::NoFunction => "no function in the table",
-            Self::NoRows { signal: true } => "a trap frame without rows",
-            Self::NoRows { signal: false } => "a function without rows",
+            Self::NoRows { signal: true } => "no rows for this trap code",
+            Self::NoRows { signal: false } => "no rows for this function",
             Self::NoRow => "the rows of its function start after it",
             Self::Damaged => "its table entry is damaged",
             Self::Unsupported => "its table entry is of an unknown kind",

@@ -84,7 +84,7 @@ macro_rules! scenarios {
     ($use:ident) => {
         $use! {
             "panic": Panics, 1 cpu, panic::run,
-                "an index out of bounds, in a closure's callee, in a trait object's method, in a generic function";
+                "an index out of bounds, called through a closure, a trait object and a generic function";
             "heap-panic": Panics, 1 cpu, heap_panic::run,
                 "the heap is exhausted";
             "deep": Panics, 1 cpu, deep::run,
@@ -136,11 +136,11 @@ macro_rules! scenarios {
             "realigned-frame": Panics, 1 cpu, places::realigned_frame,
                 "an exception in a function that aligns its stack";
             "asm-with-rules": Panics, 1 cpu, places::asm_with_rules,
-                "an exception below assembly with call frame directives";
+                "an exception in a function called by assembly with call frame directives";
             "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
-                "an exception below assembly without call frame directives";
+                "an exception in a function called by assembly without call frame directives";
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
-                "an exception below assembly without call frame directives that loads its stack pointer from memory";
+                "an exception in a function called by assembly without call frame directives that loads its stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
                 "a read from unmapped memory, before the return address is in the place that the compiler's tables give";
             "lies": Succeeds, 1 cpu, lies::run,
@@ -190,7 +190,7 @@ macro_rules! scenarios {
             "unreadable-stack": PanicsInDoubt, 1 cpu, unreadable::run,
                 "the memory of a stack is unmapped";
             "watched-stack": Panics, 1 cpu, unreadable::watched on NotArmv7a,
-                "a debugger watches a word that the report reads";
+                "a debugger's watchpoint on memory that the report reads";
             "unreadable-code": PanicsInDoubt, 1 cpu, unreadable::code,
                 "the memory of a caller's code is unmapped";
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,

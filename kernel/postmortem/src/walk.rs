@@ -322,7 +322,7 @@ pub(crate) fn write_symbols(
     match parse_symbols(image) {
         Ok(Ok(table)) => Ok(Some(table)),
         Ok(Err(table)) => {
-            out.write_str("no names: .symbols is of another image, build ")?;
+            out.write_str("no names: .symbols belongs to another image, build ")?;
             write_bytes(out, table.build_id())?;
             out.write_str("\n")?;
             Ok(None)

@@ -38,7 +38,7 @@ pub fn beside_another() {
             spin_loop();
         }
         platform::reset_at_end();
-        panic!("beside a CPU that does not answer");
+        panic!("while another CPU does not answer");
     }
 }
 

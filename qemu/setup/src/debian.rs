@@ -47,7 +47,9 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
     let work = work_folder(folder);
     let apt = PrivateApt::new(&work, COMPILERS)?;
 
-    let progress = Progress::start(format!("looking up {PACKAGE} {release} at Debian"));
+    let progress = Progress::start(format!(
+        "looking up {PACKAGE} {release} in Debian's archive"
+    ));
     apt.update(&mirrors, &progress)?;
     let version = apt.version(release)?;
     progress.done();
@@ -71,7 +73,8 @@ pub(super) fn fetch_raspi_trees(folder: &Path) -> Result<()> {
     let mirrors = mirrors()?;
     let work = work_folder(folder);
     let apt = PrivateApt::new(&work, LINUX)?;
-    let progress = Progress::start("looking up the device trees of Raspberry Pis at Debian".into());
+    let progress =
+        Progress::start("looking up Raspberry Pi device trees in Debian's archive".into());
     apt.update(&mirrors, &progress)?;
     let name = apt.dependency(NEWEST_LINUX)?;
     progress.done();

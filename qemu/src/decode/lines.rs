@@ -346,7 +346,7 @@ impl<'a> Lines<'a> {
         let line = self.summary.lines;
         match self.symbolizer.build_id() {
             None => say(format_args!(
-                "the image has no build id, so it is unknown whether the report of line {line} is from it ({build})"
+                "the image has no build id, so it cannot be compared with build {build} of the report in line {line}"
             )),
             Some(id) if id != build => say(format_args!(
                 "line {line}: the report is from build {build}, but the image has build id {id}: {}",

@@ -86,14 +86,14 @@ const EXCUSES: &[Excuse] = &[
         function: "trap_entry",
         only_there: true,
         scenarios: &[],
-        why: "on AArch64 the interrupted stack pointer is in SP_EL0 at its last instruction, which the handler may change",
+        why: "on AArch64, at the function's last instruction, the interrupted stack pointer is in SP_EL0, which the handler may change",
     },
     Excuse {
         reasons: &["an unproven row"],
         function: "trap_return_above",
         only_there: true,
         scenarios: &[],
-        why: "on AArch64 only a bit of SPSR_EL1 records where the interrupted stack pointer is at its last instruction",
+        why: "on AArch64, at the function's last instruction, only a bit of SPSR_EL1 records where the interrupted stack pointer is",
     },
     Excuse {
         reasons: &["an unproven row"],

@@ -48,7 +48,7 @@ impl Machine {
         word: &str,
         cpus: u32,
     ) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot create a folder for a machine")?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder for QEMU")?;
         let socket = folder.path().join("stub");
         let memory = folder.path().join("memory");
         let stub = GdbStub::at_socket(&socket)?;

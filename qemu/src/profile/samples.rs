@@ -49,7 +49,10 @@ impl Samples {
         let mut text = format!("{all} samples, {what}, {complete} complete");
         for (base, words) in [
             (Base::Undeclared, "on undeclared stacks"),
-            (Base::UndeclaredInDoubt, "on undeclared stacks in doubt"),
+            (
+                Base::UndeclaredInDoubt,
+                "with unproven rows on undeclared stacks",
+            ),
             (Base::Incomplete, "incomplete"),
         ] {
             let count = count(base);

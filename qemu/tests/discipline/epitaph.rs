@@ -60,7 +60,7 @@ fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
         .map_while(|line| Some(line.strip_prefix("| ")?.to_owned() + "\n"))
         .collect();
     let report = Report::find(quoted.as_bytes());
-    let words = ": beside a CPU that does not answer";
+    let words = ": while another CPU does not answer";
     assert!(report.panicked.ends_with(words), "{kernel:?}: {quoted}");
     let callers = "= panic
                    r kernel::scenario::epitaph::beside_another";

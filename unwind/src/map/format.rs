@@ -69,7 +69,7 @@ pub const SHIFTS: [u32; 3] = [4, 8, 12];
 pub const NO_CALLER: u16 = 0x111;
 /// The three codes for code without a function.
 pub const NO_FUNCTION: u16 = 0;
-/// The three codes of a function without rows.
+/// The three codes of no rows for this function.
 pub const NO_ROWS: u16 = 0x110;
 /// The number by which offsets in short rules are divided: the size of a word.
 pub const SCALE: i64 = 8;

@@ -59,10 +59,10 @@ impl End {
         texts! { *self, [self.address(), 0];
             Self::Complete => "complete",
             Self::Outermost => "outermost function reached",
-            Self::NotAtBase(_) => "outermost function reached with sp @, where no stack begins",
+            Self::NotAtBase(_) => "outermost function reached with sp @, which is not the base of a declared stack",
             Self::BaseUnknown(_) => "it is not known whether its stack begins at @",
             Self::User(_) => "user code reached at @",
-            Self::TrapNotAtBase(_) => "the trap frame of user code ends at @, where no stack begins",
+            Self::TrapNotAtBase(_) => "the trap frame of user code ends at @, which is not the base of a declared stack",
             Self::TrapEndUnknown => "it is not known where the trap frame of user code ends",
             Self::UserInKernel(_) => "the trap frame indicates user code, but @ is kernel code",
             Self::NoTables(_) => "no .sframe table: ",

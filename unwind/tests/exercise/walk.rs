@@ -168,7 +168,7 @@ pub fn walk_from<R: RegisterSet, S: RowSource + Copy>(
     Some(end)
 }
 
-/// Goes on after a trap frame without rows, from the registers where the walk began and then from others: a walk never goes
+/// Goes on after no rows for this trap code, from the registers where the walk began and then from others: a walk never goes
 /// back, and ends. Returns why it ended at first.
 fn resume<R: RegisterSet>(
     mut frames: unwind::Frames<'_, R, impl Memory, impl RowSource>,

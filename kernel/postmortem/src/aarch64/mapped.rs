@@ -52,7 +52,7 @@ impl Mapped {
         let is_on = level >> 2 & 3 == 1 && control & 1 != 0;
         let hides_user = features >> 20 & 15 >= 2;
         if !is_on {
-            return Err("there is no MMU on at EL1");
+            return Err("the MMU is off at EL1");
         }
         let mut mapped = Self {
             hides_user,

@@ -70,7 +70,7 @@ impl Drop for Machine {
 impl Machine {
     /// Starts it, stopped before its first instruction.
     pub(super) fn start(emulator: &Path, file: &Path, image: &Image, word: &str) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot create a folder for a machine")?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder for QEMU")?;
         let memory = folder.path().join("memory");
         // QEMU has the stub's end as its standard input, so that no socket has to be waited for.
         let (ours, theirs) = UnixStream::pair().context("cannot create a pair of sockets")?;

@@ -15,7 +15,7 @@ fn every_ending_has_its_words() {
         (End::Outermost, "outermost function reached"),
         (
             End::NotAtBase(1),
-            "outermost function reached with sp 0x0000000000000001, where no stack begins",
+            "outermost function reached with sp 0x0000000000000001, which is not the base of a declared stack",
         ),
         (
             End::BaseUnknown(2),
@@ -24,7 +24,7 @@ fn every_ending_has_its_words() {
         (End::User(3), "user code reached at 0x0000000000000003"),
         (
             End::TrapNotAtBase(4),
-            "the trap frame of user code ends at 0x0000000000000004, where no stack begins",
+            "the trap frame of user code ends at 0x0000000000000004, which is not the base of a declared stack",
         ),
         (
             End::TrapEndUnknown,
@@ -53,7 +53,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::NoRow(6, LookupError::NoRows { signal: false }),
-            "no row for 0x0000000000000006: a function without rows",
+            "no row for 0x0000000000000006: no rows for this function",
         ),
         (
             End::NoRow(6, LookupError::TooLarge),

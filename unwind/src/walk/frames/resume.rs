@@ -1,4 +1,4 @@
-//! Walks that continue: after an earlier walk, or after a trap frame without rows.
+//! Walks that continue: after an earlier walk, or after no rows for this trap code.
 
 use super::{Frames, State};
 use crate::memory::Memory;
