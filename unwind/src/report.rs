@@ -23,8 +23,7 @@
 //! trap    = "   ----- " words " -----", before the frame that was interrupted
 //! lines   = lines that a kernel adds after "trap". They begin with two spaces, and the next character is not a digit
 //! left    = "   ----- " count " frames left out -----", instead of these frames
-//! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames" [ newline hint ]
-//! hint    = "hint: " words: what to change if the list should not end here
+//! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason | "user code reached at " address
 //!           [ ", complete for the kernel" ]: without a doubt, every frame of the kernel is listed. The last frame is the user
 //!           code's

@@ -7,10 +7,6 @@ use crate::text::{self, texts};
 use crate::verdict::{Doubt, End, How};
 use crate::walk::Frame;
 
-/// The line after the last one, if the walk ended at a return address that no call pushed.
-const START_HINT: &str =
-    "hint: if a stack starts in the last function, link with --sframe-outermost=NAME\n";
-
 /// Writes the line of a frame, and the lines of the functions into which its code is inlined, without the last newline.
 ///
 /// # Errors
@@ -81,7 +77,7 @@ pub(super) fn write_names(
     Ok(())
 }
 
-/// Writes the last line of a backtrace, with its newline. After some ends, a line with a hint follows.
+/// Writes the last line of a backtrace, with its newline.
 ///
 /// # Errors
 /// Returns an error if `out` does.
@@ -120,14 +116,7 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
     } else if let End::User(_) = end {
         out.write_str(", complete for the kernel")?;
     }
-    text::fill(out, ", # frames\n", &[count.into()])?;
-    // A function that was started without a call, such as a task's, looks the same as an overwritten return address. If a guess
-    // led there, the address is probably no return address at all.
-    let is_guess = doubt.is_some_and(|doubt| !matches!(doubt.how, How::SFrame));
-    match end {
-        End::NoCall(_) | End::BadReturnAddress(_) if !is_guess => out.write_str(START_HINT),
-        _ => Ok(()),
-    }
+    text::fill(out, ", # frames\n", &[count.into()])
 }
 
 /// Writes the line for frames that the list leaves out, with its newline.
