@@ -98,7 +98,10 @@ fn a_report_is_decoded_as_it_comes() {
     let log = folder.path().join("log");
     let board = Board::start(&image, "monitor");
     let arguments = ["--image".as_ref(), &*image, "--log".as_ref(), &*log];
-    let ran = board.panic(&arguments).expect(1).expect_words("was disconnected: ");
+    let ran = board
+        .panic(&arguments)
+        .expect(1)
+        .expect_words("was disconnected: ");
     let text = ran.text();
     assert!(text.contains(": on a board"), "{text}");
     assert!(
@@ -122,7 +125,10 @@ fn frames_are_decoded_as_they_come() {
     let log = folder.path().join("log");
     let board = Board::start(&image, "monitor defmt");
     let arguments = ["--image".as_ref(), &*image, "--log".as_ref(), &*log];
-    let ran = board.panic(&arguments).expect(1).expect_words("was disconnected: ");
+    let ran = board
+        .panic(&arguments)
+        .expect(1)
+        .expect_words("was disconnected: ");
     let text = ran.text();
     let report = Report::find(&ran.serial);
     assert!(report.panicked.ends_with(": on a board"), "{text}");
