@@ -273,7 +273,7 @@ fn a_row_that_is_wrong_is_found(kernel: Kernel) {
     let complete = tally
         .kept
         .iter()
-        .find(|lists| lists.contains("says: complete"));
+        .find(|lists| lists.contains("the walk: complete"));
     let lists = complete.unwrap_or_else(|| panic!("{kernel:?}: {tally}"));
     let count = |word: &str| lists.lines().filter(|line| line.contains(word)).count();
     let (walked, happened) = (count("walked"), count("happened"));

@@ -276,6 +276,6 @@ fn a_report_says_that_there_are_no_tables() {
         text.contains("\nx86_64, no build id, no tables\n"),
         "{text}"
     );
-    let end = "end of backtrace: incomplete: no .sframe table: empty; link the image with sframe-link, 1 frames\n";
+    let end = "end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
     assert!(text.contains(end), "{text}");
 }

@@ -4,7 +4,6 @@ use core::fmt;
 
 use super::End;
 use crate::aarch64;
-use crate::sframe::ParseError;
 use crate::text::{Filled, texts};
 
 impl End {
@@ -33,9 +32,6 @@ impl End {
     #[inline(never)]
     fn filled(&self) -> [Filled; 2] {
         let more = match *self {
-            Self::NoTables(ParseError::Empty) => {
-                Filled::of("empty; link the image with sframe-link", 0)
-            }
             Self::NoTables(error) => error.filled(),
             Self::NoRow(_, error) => error.filled(),
             Self::DamagedTables(damage) => damage.filled(),

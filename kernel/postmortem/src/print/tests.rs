@@ -141,7 +141,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
             no names: .symbols: empty\n   \
             0: 0x0000000000001024 p\n\
-            end of backtrace: incomplete: no .sframe table: empty; link the image with sframe-link, 1 frames\n";
+            end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
         assert_eq!(out, expected);
     }
 }
