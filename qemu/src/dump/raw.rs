@@ -242,7 +242,7 @@ mod tests {
             (one(1) + "cpu x\n", "found `cpu x`, expected `cpu 1`"),
             (
                 "rip 0x1\nrsp 0x2\n".to_owned(),
-                "the registers of cpu 0: no rbp",
+                "the registers of cpu 0: rbp is missing",
             ),
             (String::new(), "the registers of cpu 0: rip is missing"),
             (one(1).replace("0x1", "1"), "rip is missing"),
