@@ -21,12 +21,13 @@ impl Graph {
                 Some(end) => at >= end,
                 None => program.is_declared_start(at),
             };
-            // Directives for trap code often end after the call of its handler, which returns.
-            let function = program.function(node.at);
-            if function.is_some_and(|function| function.is_trap_code) {
-                return false;
-            }
             let mut at = node.at + u64::from(node.length);
+            // Directives for trap code often end after the call of its handler, which returns. It does not if it would return to padding
+            // that traps.
+            let function = program.function(node.at);
+            if !is_trap && function.is_some_and(|function| function.is_trap_code) {
+                return declared == Some(at) && self.is_trap_padding(program, at);
+            }
             while !is_end(at) {
                 let Some(next) = self.at(at).map(|number| self.node(number)) else {
                     return false;
@@ -41,5 +42,20 @@ impl Graph {
             true
         };
         self.is_at_end = self.nodes.iter().map(is_at_end).collect();
+    }
+
+    /// Checks whether only traps separate an address from the declared start of a function, and at least one does.
+    fn is_trap_padding(&self, program: &Program<'_>, start: u64) -> bool {
+        let mut at = start;
+        while !program.is_declared_start(at) {
+            let Some(next) = self.at(at).map(|number| self.node(number)) else {
+                return false;
+            };
+            if next.flow != Flow::Trap {
+                return false;
+            }
+            at += u64::from(next.length);
+        }
+        at > start
     }
 }

@@ -36,6 +36,27 @@ fn trap_code_is_followed_from_its_first_row() {
     );
 }
 
+/// A call at the end of trap code does not continue if it would return to padding that traps, nor does a trap there. Directives that end
+/// after a call of the handler may be followed by the code after it, which other padding does not prevent.
+#[test]
+fn trap_code_ends_before_padding_that_traps() {
+    let next = "fn next\n push %rax | sp+8\n pop %rax | sp+16\n ret | sp+8\n end\n fn handle\n 3: jmp 3b\n end\n .section .rodata\n .quad entry";
+    let entry = |end: &str| format!("fn entry trap\n push %rax | if (sp+24) ra=(sp+0)\n {end}\n");
+    for end in [
+        "call *(%rdi) | if (sp+32) ra=(sp+8)\n end\n int3\n int3",
+        "call *(%rdi) | if (sp+32) ra=(sp+8)\n ud2\n end",
+        "ud2\n end",
+    ] {
+        judge(X86, &format!("{}{next}", entry(end)));
+    }
+    // The call may return into the next function.
+    let refused = next.replace("| sp+", "| not sp+");
+    for padding in ["", " nop\n"] {
+        let entry = entry("call *(%rdi)\n end").replace("if (", "not (");
+        judge(X86, &format!("{entry}{padding}{refused}"));
+    }
+}
+
 /// Rows of trap code that never returns hold if the processor enters it, which the code does not show.
 #[test]
 fn trap_code_that_never_returns_holds_if_the_processor_enters_it() {
