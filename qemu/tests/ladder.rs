@@ -24,16 +24,16 @@ kernel_tests! { release:
 /// The start of the table.
 const HEAD: &str = "# Calls from a report into the kernel, and the result if a call fails
 
-A report calls the methods of the kernel's `Platform`, its callbacks, and the `Display` of its texts. In each line of this table, the report of a
-panic makes one of these calls, and the call fails in the way of the column: on a machine with one CPU, and with two CPUs. The second CPU
-runs the watchdog. In every case, the first line of the report is sent.
+A report calls functions of the kernel: methods of `Platform`, callbacks, and the `Display` of texts. In each row of the second table, the report of
+a panic makes one of these calls. Each column from `panics` to `halts` is a way in which the call fails. With two CPUs, the second CPU runs the
+watchdog. The kernel sends the first line of the report in every case.
 
 | in a cell | result |
 |---|---|
-| report | all callers, and the first failure again as the last line |
-| line | a line about the failed call |
-| left | `leave` was called |
-| stays | the text that was sent before remains, and the machine stops, because no other CPU can end the report or the failed call is `leave` |
+| report | the report contains all callers, and repeats the first failure as its last line |
+| line | the report contains a line about the failed call |
+| left | the report called `leave` |
+| stays | the text that was sent so far remains, and the machine stops, because no other CPU can end the report or the failed call is `leave` |
 
 The test `ladder::` boots each case and compares the result with this table.
 
