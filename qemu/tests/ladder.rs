@@ -25,7 +25,7 @@ kernel_tests! { release:
 const HEAD: &str = "# Calls from a report into the kernel, and the result if a call fails
 
 A report calls functions of the kernel: methods of `Platform`, callbacks, and the `Display` of texts. In each row of the second table, the report of
-a panic makes one of these calls. Each column from `panics` to `halts` is a way in which the call fails. With two CPUs, the second CPU runs the
+a panic makes one call, and the call fails. Each column from `panics` to `halts` is a kind of failure. With two CPUs, the second CPU runs the
 watchdog. The kernel sends the first line of the report in every case.
 
 | in a cell | result |
