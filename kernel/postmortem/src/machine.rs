@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::image::Section;
     use crate::module::{Module, Rows};
+    use crate::regions::{CODE, GAP};
     use crate::tables::ImageTables;
 
     /// Tables of another linker: a function of 16 bytes, and no checksum.
@@ -183,7 +184,7 @@ mod tests {
             let start = bytes.as_ptr() as u64;
             let is_memory =
                 |region: &Range| freed.is_none_or(|freed| !region.holds(start + freed as u64, 1));
-            let regions = Regions::described(|| tables.checked_code(), is_memory);
+            let regions = Regions::described(|| tables.checked_code(), &[CODE, GAP], is_memory);
             let none = Section::new(&[]);
             let mut image = Image::new(none, none, none);
             image.tables = tables;

@@ -13,10 +13,10 @@ const MOST: usize = 4;
 const PAGE: u64 = 4096;
 
 /// More bytes than the code of any kernel has. A longer range in a damaged table is not used.
-const CODE: u64 = 1 << 28;
+pub(crate) const CODE: u64 = 1 << 28;
 
 /// Bytes between two ranges of one section: padding, code that is patched, and functions without rows.
-const GAP: u64 = 1 << 16;
+pub(crate) const GAP: u64 = 1 << 16;
 
 /// The code of an image, in one piece or in several that lie apart. The first ones are there; the others are empty.
 #[derive(Clone, Copy, Debug)]
@@ -69,23 +69,26 @@ impl Regions {
         })
     }
 
-    /// What lies between all these ranges of code, if they can be read: in one piece, unless that has holes.
+    /// Returns the regions that contain all these ranges of code and what is between them, if `are_memory`. `gaps` are the most bytes between
+    /// two ranges of a region, in the order in which they are tried.
     pub(crate) fn described<F: Iterator<Item = Range>>(
         code: impl Fn() -> F,
+        gaps: &[u64],
         are_memory: impl Fn(&Range) -> bool,
     ) -> Self {
-        let mut regions = Self::one(Section::new(&[]));
         let can_be_read = |region: &Range| {
             let size = region.end.saturating_sub(region.start);
             size <= CODE && are_memory(region)
         };
-        let mut found = apart(code(), CODE);
-        if !found
-            .iter()
-            .all(|region| region.end == 0 || can_be_read(region))
-        {
-            found = apart(code(), GAP);
+        let mut found = [Range::new(0, 0); MOST];
+        for gap in gaps {
+            found = apart(code(), *gap);
+            let mut used = found.iter().filter(|region| region.end != 0);
+            if used.all(can_be_read) {
+                break;
+            }
         }
+        let mut regions = Self::one(Section::new(&[]));
         for region in found
             .iter()
             .filter(|region| region.end != 0 && can_be_read(region))

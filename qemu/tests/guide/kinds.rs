@@ -44,11 +44,7 @@ fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
         let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
         said.expect("breakpoint\nx86_64", &trace, COMPLETE);
         let trace = format!("= panic\nr corner_shop::shop::sell\n{callers}");
-        let end = match (kind.name, profile) {
-            ("uefi", Profile::Release) => UNPROVEN,
-            _ => COMPLETE,
-        };
-        said.expect("panicked at src/shop.rs:", &trace, end);
+        said.expect("panicked at src/shop.rs:", &trace, COMPLETE);
         assert!(said.text.contains("\nwent on\n"), "{}", said.text);
     }
 
@@ -56,17 +52,8 @@ fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
     let said = kind.with_shop(Profile::Debug, DOUBLE_FAULT);
     let handler = format!("r corner_shop::{handlers}::double_fault\n-- interrupted");
     let trace = format!("= panic\n{handler}\n{}", callers.replacen("r ", "p ", 1));
-    let end = if kind.name == "uefi" {
-        UNPROVEN
-    } else {
-        COMPLETE
-    };
-    said.expect("panicked at ", &trace, end);
+    said.expect("panicked at ", &trace, COMPLETE);
 }
-
-/// The verdict where the row of the function that panics is not proven: `sframe check` states why.
-const UNPROVEN: &str =
-    "outermost function reached, from frame 3 on in doubt (the row of frame 2 was not proven), ";
 
 /// What calls the shop in kernels of the crate `bootloader`.
 const BOOTLOADER: &str = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";

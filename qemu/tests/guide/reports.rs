@@ -1,5 +1,7 @@
 //! What one call writes, in kernels in which different things go wrong.
 
+use std::path::Path;
+
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
@@ -77,6 +79,30 @@ fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
         });
         expect_stop(&said, kind.arch, "complete, ");
     }
+}
+
+/// If the MMU is off, a report finds the code in the tables, and the stacks only in what the kernel declares.
+#[gate]
+fn a_report_without_an_mmu_is_complete_if_stacks_are_declared() {
+    let said = |change: fn(&Path)| {
+        VECTORS.with(Profile::Release, |folder| {
+            let boot = folder.join("src/boot.s");
+            replace(&boot, "msr sctlr_el1, x0", "nop");
+            short::write_shop(folder, &stop_in(VECTORS.arch));
+            change(folder);
+        })
+    };
+    let declared = said(|folder| {
+        steps::apply(&part("complete-lists.md"), folder);
+    });
+    expect_stop(&declared, VECTORS.arch, "complete, ");
+    let undeclared = said(|_| ()).text;
+    let reason = "\nno stack can be read: the MMU is off at EL1, and stacks_by was not called\n";
+    assert!(undeclared.contains(reason), "{undeclared}");
+    assert!(
+        !undeclared.contains("end of backtrace: complete"),
+        "{undeclared}"
+    );
 }
 
 /// The handler is as its owner has written it, with one line more.

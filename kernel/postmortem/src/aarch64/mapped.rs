@@ -36,6 +36,28 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// The MMU, if it is on; or why it cannot be asked.
     pub(crate) fn now(_: Option<u64>) -> Result<Self, &'static str> {
+        let (level, control, features) = Self::registers();
+        let is_on = level == 1 && control & 1 != 0;
+        let hides_user = features >> 20 & 15 >= 2;
+        if !is_on {
+            return Err("the MMU is off at EL1");
+        }
+        let mut mapped = Self {
+            hides_user,
+            stack: 0,
+        };
+        mapped.stack = mapped.ask((&raw const level) as u64);
+        Ok(mapped)
+    }
+
+    /// Whether this CPU is at EL1 and its MMU is off.
+    pub(crate) fn is_off() -> bool {
+        let (level, control, _) = Self::registers();
+        level == 1 && control & 1 == 0
+    }
+
+    /// Returns the exception level, `SCTLR_EL1` and `ID_AA64MMFR1_EL1`.
+    fn registers() -> (u64, u64, u64) {
         let (level, control, features): (u64, u64, u64);
         // SAFETY: only reads registers that can be read at EL1 and above.
         unsafe {
@@ -49,17 +71,7 @@ impl Mapped {
                 options(nomem, nostack, preserves_flags)
             );
         }
-        let is_on = level >> 2 & 3 == 1 && control & 1 != 0;
-        let hides_user = features >> 20 & 15 >= 2;
-        if !is_on {
-            return Err("the MMU is off at EL1");
-        }
-        let mut mapped = Self {
-            hides_user,
-            stack: 0,
-        };
-        mapped.stack = mapped.ask((&raw const level) as u64);
-        Ok(mapped)
+        (level >> 2 & 3, control, features)
     }
 
     /// Whether this address is memory that can be read.

@@ -61,6 +61,22 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// The MMU, if it is on; or why it cannot be asked.
     pub(crate) fn now(_: Option<u64>) -> Result<Self, &'static str> {
+        match Self::control() {
+            None => Err("this is no mode of a kernel"),
+            Some(control) if control & 1 == 0 => Err("the MMU is off"),
+            Some(control) => Ok(Self {
+                stack: ask((&raw const control) as u32),
+            }),
+        }
+    }
+
+    /// Whether the MMU is off.
+    pub(crate) fn is_off() -> bool {
+        Self::control().is_some_and(|control| control & 1 == 0)
+    }
+
+    /// Returns SCTLR, or `None` in user and hypervisor mode.
+    fn control() -> Option<u32> {
         const USER: u32 = 0x10;
         const HYPERVISOR: u32 = 0x1a;
         let (state, control): (u32, u32);
@@ -69,7 +85,7 @@ impl Mapped {
             core::arch::asm!("mrs {}, cpsr", out(reg) state, options(nomem, nostack, preserves_flags))
         };
         if matches!(state & 0x1f, USER | HYPERVISOR) {
-            return Err("this is no mode of a kernel");
+            return None;
         }
         // SAFETY: only reads SCTLR, which every privileged mode may.
         unsafe {
@@ -79,12 +95,7 @@ impl Mapped {
                 options(nomem, nostack, preserves_flags)
             );
         }
-        if control & 1 == 0 {
-            return Err("the MMU is off");
-        }
-        Ok(Self {
-            stack: ask((&raw const control) as u32),
-        })
+        Some(control)
     }
 
     /// Whether this address is memory that can be read.

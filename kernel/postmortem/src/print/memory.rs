@@ -22,6 +22,10 @@ impl Mapped {
         Err("this is the host")
     }
 
+    const fn is_off() -> bool {
+        false
+    }
+
     const fn is_memory(&self, _: u64) -> bool {
         match *self {}
     }
@@ -165,6 +169,11 @@ impl Stacks {
     /// Whether the page tables cannot be used.
     pub(super) const fn cannot_tell(&self) -> bool {
         self.tables.is_err()
+    }
+
+    /// Whether the MMU is off, so that all addresses are physical.
+    pub(super) fn has_no_mmu(&self) -> bool {
+        self.cannot_tell() && Mapped::is_off()
     }
 
     /// Whether each page of a range is memory. Not inlined, because each caller would have a copy of the search in page tables.

@@ -25,6 +25,11 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
+    /// Returns false: 64-bit mode needs paging.
+    pub(crate) const fn is_off() -> bool {
+        false
+    }
+
     /// Those that are in use now, if physical memory is mapped from `physical` on; or why they cannot be read.
     pub(crate) fn now(physical: Option<u64>) -> Result<Self, &'static str> {
         let physical = physical.ok_or("physical_memory_at was not called")?;

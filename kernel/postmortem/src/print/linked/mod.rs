@@ -17,7 +17,8 @@ use sframe as tables;
 
 use super::memory::Stacks;
 use crate::image::{Image, Section};
-use crate::regions::Regions;
+use crate::regions::{CODE, GAP, Regions};
+use crate::tables::is_right;
 
 /// The image that this code is part of, and its code. Not inlined, as what it takes of the stack is not needed later.
 #[inline(never)]
@@ -33,8 +34,14 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
     });
     let mut image = tables::image(sections);
     let regions = match image.code.bytes {
+        // If the MMU is off, all addresses can be read, but some are devices. Ranges with checksums are code if the tables are undamaged.
+        [] if stacks.has_no_mmu() => {
+            let is_right = is_right(&image.tables.verify());
+            Regions::described(|| image.tables.checked_code(), &[GAP], |_| is_right)
+        }
         [] => Regions::described(
             || tables::code(&image),
+            &[CODE, GAP],
             |region| stacks.are_memory(region.start, region.end),
         ),
         _ => Regions::one(image.code),
