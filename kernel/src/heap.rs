@@ -49,7 +49,11 @@ pub struct Usage {
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} bytes are used", self.used, self.size)
+        write!(
+            f,
+            "{} of {} bytes of the heap are used",
+            self.used, self.size
+        )
     }
 }
 

@@ -47,7 +47,7 @@ unsafe impl defmt::Logger for Serial {
         let lost = wire::take_lost();
         if lost > 0 {
             // Writing never fails. The console is held, so it is not taken again.
-            let _ = writeln!(POSTMORTEM.out(), "{lost} log frames are lost");
+            let _ = writeln!(POSTMORTEM.out(), "{lost} log frames were lost");
         }
         let were_masked = WERE_MASKED.load(Ordering::Relaxed);
         // SAFETY: `acquire` has acquired the console: the frame is neither a report's, nor was it dropped.

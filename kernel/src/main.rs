@@ -8,7 +8,7 @@
 #![no_main]
 
 #[cfg(not(target_os = "none"))]
-compile_error!("the kernel runs on bare metal: `cargo run` builds it for that");
+compile_error!("this kernel runs only on bare metal: build it with `cargo run`");
 
 extern crate alloc;
 
@@ -107,7 +107,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     );
     cpus.start(|cpu| {
         let id = cpus::hardware_id(cpu);
-        println!("cpu {cpu}, known to the hardware as {id:#x}, does not start");
+        println!("cpu {cpu} with hardware ID {id:#x} does not start");
     });
     arch::cpu::unmask_interrupts();
 

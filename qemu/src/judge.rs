@@ -114,7 +114,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
 }
 
 /// The line before the callers of a report that has failed because its stack had no room.
-const NO_ROOM: &str = "the stack was too small for the report; callers of the failure:";
+const NO_ROOM: &str = "the stack was too small for the report; backtrace of the failure:";
 
 /// Whether a report began, said in the next line that it failed, and wrote no further trace, but that of [`NO_ROOM`].
 fn failed_report(serial: &[u8]) -> bool {

@@ -107,7 +107,7 @@ fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns(kernel: Kernel) {
     expect_trace(kernel, &reports[0], LOOP, Some(job));
     expect_name(&reports[1], "kernel::scenario::others::nmi");
     assert!(
-        ran.text().ends_with("went on after the NMI\n"),
+        ran.text().ends_with("continued after the NMI\n"),
         "{}",
         ran.text()
     );
@@ -119,7 +119,7 @@ fn a_panic_is_reported_while_another_cpu_holds_the_console(kernel: Kernel) {
     let text = ran.text();
     // The line that was begun is ended, and no other is broken.
     assert!(
-        text.contains("\nthis line has a begin\npanicked at "),
+        text.contains("\nthis line has a start\npanicked at "),
         "{text}"
     );
     assert!(!text.contains("and an end"), "{text}");
@@ -217,7 +217,7 @@ fn a_hang_with_interrupts_masked_is_found_by_another_cpu(kernel: Kernel) {
     let job = "kernel::scenario::others::hang::{closure#0}";
     expect_trace(kernel, hanging, LOOP, Some(job));
     // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
-    let words = "cpu 0, task main, stopped at its tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
+    let words = "cpu 0, task main, stopped at its timer tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
     assert!(finder.panicked.starts_with(words), "{text}");
     expect_name(finder, "kernel::scenario::others::hang");
     assert!(

@@ -46,7 +46,7 @@ fn a_panic_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
     let begin = "panicked at kernel/src/scenario/display.rs:";
     assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
     assert!(
-        first.ends_with(": this comes first, and then "),
+        first.ends_with(": first part of the message, second part: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
@@ -64,7 +64,7 @@ fn an_exception_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
         panic!("{kernel:?}: not three lines: {lines:#?}");
     };
     assert!(
-        first.ends_with(": this comes first, and then "),
+        first.ends_with(": first part of the message, second part: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: fault on cpu 0 at 0xffff";
@@ -79,7 +79,11 @@ fn an_exception_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
 /// The report takes no lock, and ends the line that was begun.
 fn a_panic_with_the_console_locked_is_reported(kernel: Kernel) {
     let ran = boot(kernel, "panic-in-print").expect(101);
-    assert_eq!(lines(&ran)[0], "this comes first, and then ", "{kernel:?}");
+    assert_eq!(
+        lines(&ran)[0],
+        "first part of the message, second part: ",
+        "{kernel:?}"
+    );
     let report = Report::find(&ran.serial);
     assert!(
         report.panicked.ends_with(": cannot be shown"),
@@ -98,7 +102,9 @@ fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
     let ran = boot(kernel, "unreadable-stack").expect(101);
     let report = Report::find(&ran.serial);
     assert!(
-        report.panicked.ends_with(": a page of the stack has gone"),
+        report
+            .panicked
+            .ends_with(": a page of the stack was unmapped"),
         "{}",
         report.panicked
     );
@@ -118,7 +124,9 @@ fn code_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
     let ran = boot(kernel, "unreadable-code").expect(101);
     let report = Report::find(&ran.serial);
     assert!(
-        report.panicked.ends_with(": a page of the code has gone"),
+        report
+            .panicked
+            .ends_with(": a page of the code was unmapped"),
         "{}",
         report.panicked
     );
@@ -153,7 +161,7 @@ fn a_stack_without_room_for_the_report_has_its_callers(kernel: Kernel) {
     let ran = boot(kernel, "nearly-full").expect(101);
     let text = ran.text();
     assert!(text.contains(": the stack is nearly full\n"), "{text}");
-    let again = "\nthe stack was too small for the report; callers of the failure:\n";
+    let again = "\nthe stack was too small for the report; backtrace of the failure:\n";
     let (_, again) = text.split_once(again).expect(&text);
     for part in [
         "kernel::scenario::overflow::fill",

@@ -73,7 +73,7 @@ fn report(kernel: Kernel, lie: &str) -> Report {
     let last = ran.text();
     let last = last.lines().last().unwrap_or_default();
     // The code is right, so the callers are those that are expected.
-    assert_eq!(last, format!("all {} returned", lies.len()));
+    assert_eq!(last, format!("all {} functions returned", lies.len()));
     assert_eq!(reports.len(), lies.len(), "{kernel:?}: reports");
     let index = lies.iter().position(|other| *other == lie);
     let report = reports.swap_remove(index.expect("a function of this architecture"));

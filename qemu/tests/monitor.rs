@@ -76,7 +76,10 @@ const EDITS: &[(&str, &str, u16)] = &[
 fn a_line_is_edited_as_elsewhere(kernel: Kernel) {
     let mut session = monitor(kernel);
     let used = session.command("heap");
-    assert!(used.ends_with(" of 1048576 bytes are used"), "{used}");
+    assert!(
+        used.ends_with(" of 1048576 bytes of the heap are used"),
+        "{used}"
+    );
     for (keys, line, cursor) in EDITS {
         // Tab has nothing to say but a bell, at the latest the second time: after all the keys before it.
         session.press(&format!("{keys}\t\t"));
@@ -210,7 +213,7 @@ fn look_up(kernel: Kernel, session: &mut Session) {
     }
     assert_eq!(
         session.command("lookup 10"),
-        "0x0000000000000010: outside the kernel's image"
+        "0x0000000000000010: outside the kernel image"
     );
 }
 
@@ -229,7 +232,7 @@ fn registers_of_what_was_interrupted_are_shown_when_asked_for(kernel: Kernel) {
 
     let others = session.command("cpus");
     let mut lines = others.lines();
-    assert_eq!(lines.next(), Some("cpu 0 runs this monitor"), "{others}");
+    assert_eq!(lines.next(), Some("the monitor runs on cpu 0"), "{others}");
     let second = lines.next().unwrap_or_default();
     assert!(
         second.starts_with("cpu 1, task ") && second.contains(", stopped at 0xffff"),
@@ -253,7 +256,10 @@ fn a_fault_is_reported_with_the_command_that_caused_it(kernel: Kernel) {
     let readable = symbols::address(&file, "__sframe_start");
     // The magic number and version of SFrame.
     let answer = session.command(&format!("fault {readable:x}"));
-    assert!(answer.starts_with("no fault: the word at "), "{answer}");
+    assert!(
+        answer.starts_with("no exception was raised: the word at "),
+        "{answer}"
+    );
     assert!(answer.ends_with("03dee2"), "{answer}");
 
     session.press("fault 0x10\r");

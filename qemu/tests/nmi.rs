@@ -39,7 +39,7 @@ struct Moment {
 }
 
 fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
-    interrupt_often(kernel, "busy", "all CPUs work");
+    interrupt_often(kernel, "busy", "all CPUs are working");
 }
 
 fn tasks_are_traced_at_any_moment(kernel: Kernel) {

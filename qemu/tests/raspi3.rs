@@ -45,7 +45,7 @@ fn judged(profile: Profile, scenarios: &[&str]) -> String {
 fn all_processors_are_there_and_stop_for_a_report() {
     let text = judged(Profile::Debug, &SEVERAL);
     for cpu in 0..4 {
-        let says = format!("cpu {cpu} is there, known to the hardware as {cpu:#x}\n");
+        let says = format!("cpu {cpu} runs and has hardware ID {cpu:#x}\n");
         assert!(text.contains(&says), "{text}");
     }
     let [lines, stopped] =
@@ -84,7 +84,7 @@ fn the_published_device_tree_says_it_all() {
     ])
     .expect(0);
     for (scenario, status, says) in [
-        ("cpus", 33, "cpu 3 is there, known to the hardware as 0x3\n"),
+        ("cpus", 33, "cpu 3 runs and has hardware ID 0x3\n"),
         ("panic", 101, "end of backtrace: complete, 13 frames\n"),
         ("hang", 101, "first failure: hang on cpu "),
     ] {

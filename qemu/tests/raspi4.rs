@@ -68,7 +68,7 @@ fn judged(kernel: Kernel, scenarios: &[&str]) -> Ran {
 fn several_cpus(kernel: Kernel) {
     let scenarios = ["cpus", "nmi", "silent-cpu", "hang", "tasks"];
     let ran = judged(kernel, &scenarios);
-    let cpu = "cpu 3 is there, known to the hardware as 0x3\n";
+    let cpu = "cpu 3 runs and has hardware ID 0x3\n";
     assert!(ran.text().contains(cpu), "{}", ran.text());
 }
 

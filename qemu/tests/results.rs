@@ -54,7 +54,7 @@ fn two_runs_at_once_keep_their_own() {
         ]
     };
     let mut first = Session::of(command().args(arguments(&files[0], "hang-masked")));
-    first.wait_for("nothing is printed from here on");
+    first.wait_for("the scenario prints nothing after this line");
     let second = run(arguments(&files[1], "panic")).expect(101);
     first.interrupt();
     let first = first.end().expect(130);

@@ -78,7 +78,7 @@ fn tasks_run_on_all_cpus(kernel: Kernel) {
             .cpus(cpus)
             .run()
             .expect(0);
-        let last = format!("180 children came, on {cpus} CPUs\n");
+        let last = format!("180 child tasks ended, and {cpus} CPUs ran tasks\n");
         assert!(ran.text().ends_with(&last), "{kernel:?}: {}", ran.text());
     }
 }
@@ -156,7 +156,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers(kernel: Kernel) {
     let lines = [
         "8 tasks",
         "task brief: has ended",
-        "3 visitors came, and all tasks have ended",
+        "3 visitor tasks ran, and all tasks have ended",
     ];
     for line in lines {
         assert!(

@@ -164,7 +164,7 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
     let booted = session.booted;
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
-    let words = "no room on the stack: data abort: write to ";
+    let words = "no space left on the stack: data abort: write to ";
     assert!(report.panicked.contains(words), "{}", report.text);
     let [frame] = &report.frames[..] else {
         panic!("{}", report.text);
@@ -196,7 +196,7 @@ fn a_breakpoint_that_cannot_return_ends_the_kernel(kernel: Kernel) {
     let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
-    let words = ": no room on the stack: breakpoint 0x0";
+    let words = ": no space left on the stack: breakpoint 0x0";
     assert!(
         report.panicked.starts_with("fault on cpu 0 at "),
         "{}",

@@ -84,231 +84,231 @@ macro_rules! scenarios {
     ($use:ident) => {
         $use! {
             "panic": Panics, 1 cpu, panic::run,
-                "an index out of bounds, called through a closure, a trait object and a generic function";
+                "panics on an index out of bounds, called through a closure, a trait object and a generic function";
             "heap-panic": Panics, 1 cpu, heap_panic::run,
-                "the heap is exhausted";
+                "allocates memory until the heap is exhausted";
             "deep": Panics, 1 cpu, deep::run,
-                "a panic in a recursion of 200 calls";
+                "panics in a recursive function, 200 calls deep";
             "thumb": Panics, 1 cpu, thumb::run on OnlyArmv7a,
-                "a panic below functions in Thumb code and in ARM code, which call each other";
+                "panics after calls between Thumb functions and ARM functions";
             "thumb-undefined": Panics, 1 cpu, thumb::undefined on OnlyArmv7a,
-                "an undefined instruction in Thumb code, which ARM code has called";
+                "executes an undefined instruction in Thumb code called from ARM code";
             "thumb-breakpoint": Succeeds, 1 cpu, thumb::breakpoint on OnlyArmv7a,
-                "a breakpoint in Thumb code, which is reported and returns";
+                "hits a breakpoint in Thumb code, prints a report and continues";
             "ok": Succeeds, 1 cpu, ok::run,
-                "prints a line and ends with success";
+                "prints one line and exits successfully";
             "cpus": Succeeds, 1 cpu, cpus::run,
-                "every CPU prints a line (see --cpus)";
+                "prints a line on every CPU (see --cpus)";
             "null-read": Panics, 1 cpu, access::null_read,
-                "a read through a null pointer";
+                "reads through a null pointer";
             "null-call": PanicsInDoubt, 1 cpu, access::null_call,
-                "a call through a null pointer";
+                "calls a null function pointer";
             "wild-jump": PanicsInDoubt, 1 cpu, access::wild_jump,
-                "a jump to an address without code";
+                "jumps to an address that contains no code";
             "write-to-code": Panics, 1 cpu, access::write_to_code,
-                "a write to read-only memory";
+                "writes to read-only memory";
             "call-data": PanicsInDoubt, 1 cpu, access::call_data,
-                "a call of memory that is not executable";
+                "calls an address in non-executable memory";
             "misaligned": Panics, 1 cpu, access::misaligned,
-                "a misaligned access that must be aligned";
+                "makes a misaligned access with an instruction that requires alignment";
             "not-canonical": Panics, 1 cpu, access::not_canonical on NotArmv7a,
-                "a read from a non-canonical address: general protection on x86_64";
+                "reads from a non-canonical address, which raises a general protection fault on x86_64";
             "undefined": Panics, 1 cpu, instructions::undefined,
-                "an undefined instruction";
+                "executes an undefined instruction";
             "divide": Panics, 1 cpu, instructions::divide,
-                "a division by zero: an exception on x86_64, a panic on aarch64";
+                "divides by zero, which raises an exception on x86_64 and panics on aarch64";
             "breakpoint": Succeeds, 1 cpu, instructions::breakpoint,
-                "a breakpoint, which is reported and returns";
+                "hits a breakpoint, prints a report and continues";
             "first-instruction": Panics, 1 cpu, places::first_instruction,
-                "an exception at the first instruction of a function";
+                "takes an exception at the first instruction of a function";
             "leaf": Panics, 1 cpu, places::leaf,
-                "an exception at the start of a leaf function";
+                "takes an exception at the start of a leaf function";
             "prologue": Panics, 1 cpu, places::prologue,
-                "an exception in the middle of a prologue";
+                "takes an exception in the middle of a function prologue";
             "epilogue": Panics, 1 cpu, places::epilogue,
-                "an exception in an epilogue, after the frame is gone";
+                "takes an exception in an epilogue, after the stack frame is released";
             "tail-call": Panics, 1 cpu, places::tail_call,
-                "an exception right after a tail call";
+                "takes an exception immediately after a tail call";
             "last-call": Panics, 1 cpu, places::last_call,
-                "an exception in a function that never returns, called by another's last instruction";
+                "takes an exception in a function that never returns, called by the last instruction of its caller";
             "variable-frame": Panics, 1 cpu, places::variable_frame,
-                "an exception below a function with a frame of variable size";
+                "takes an exception in code called by a function whose frame size varies at run time";
             "realigned-frame": Panics, 1 cpu, places::realigned_frame,
-                "an exception in a function that aligns its stack";
+                "takes an exception in code called by a function that realigns its stack pointer";
             "asm-with-rules": Panics, 1 cpu, places::asm_with_rules,
-                "an exception in a function called by assembly with call frame directives";
+                "takes an exception in a function called from assembly that has CFI directives";
             "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
-                "an exception in a function called by assembly without call frame directives";
+                "takes an exception in a function called from assembly that has no CFI directives";
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
-                "an exception in a function called by assembly without call frame directives that loads its stack pointer from memory";
+                "takes an exception in a function called from assembly that has no CFI directives and loads its stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
-                "a read from unmapped memory, before the return address is in the place that the compiler's tables give";
+                "reads unmapped memory before the return address is saved at the location that .eh_frame gives";
             "lies": Succeeds, 1 cpu, lies::run,
-                "breakpoints where call frame directives contradict the code, with a report of each";
+                "hits breakpoints where CFI directives contradict the code, and prints a report for each";
             "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address,
-                "a return address was overwritten";
+                "fails after overwriting a return address on the stack";
             "damaged-frame-pointer": Panics, 1 cpu, places::damaged_frame_pointer,
-                "a frame pointer was overwritten";
+                "fails after overwriting the frame pointer";
             "stray-stack-pointer": PanicsInDoubt, 1 cpu, places::stray_stack_pointer,
-                "the stack pointer is in no stack";
+                "fails with a stack pointer that is outside every stack";
             "exception-in-handler": Panics, 1 cpu, nested::exception_in_handler,
-                "an exception inside the handler of an earlier exception";
+                "takes an exception in an exception handler";
             "panic-in-handler": Panics, 1 cpu, nested::panic_in_handler,
-                "a panic in the handler of an exception";
+                "panics in an exception handler";
             "double-fault": Panics, 1 cpu, nested::no_stack_for_handler,
-                "an exception on a stack without space for it";
+                "takes an exception on a stack that has no space for the trap frame";
             "stack-overflow": Panics, 1 cpu, overflow::recursion,
-                "a recursion fills the stack";
+                "overflows the stack by infinite recursion";
             "nearly-full": FailsToReport, 1 cpu, overflow::nearly,
-                "a panic on a stack without space for its report";
+                "panics on a stack that has too little space left for the report";
             "huge-frame": Panics, 1 cpu, overflow::huge_frame on NotArmv7a,
-                "one frame is bigger than the stack";
+                "calls a function whose stack frame is larger than the stack";
             "monitor": Interactive, 1 cpu, monitor::run,
-                "takes commands from the serial line: `help` lists them";
+                "reads commands from the serial line (`help` lists them)";
             "panic-in-panic": FailsToReport, 1 cpu, display::panic_in_panic,
-                "a panic whose message panics";
+                "panics with a message whose formatting panics";
             "fault-in-panic": FailsToReport, 1 cpu, display::fault_in_panic,
-                "a panic whose message raises an exception";
+                "panics with a message whose formatting raises an exception";
             "panic-in-print": Panics, 1 cpu, display::panic_in_print,
-                "a panic while the same code holds the console's lock";
+                "panics while the panicking code itself holds the console lock";
             "one-call": Succeeds, 1 cpu, one_call::run,
-                "a report in one call, as in a kernel that implements no `Platform`";
+                "prints a report with one call, without an implementation of `Platform`";
             "one-call-stack": Succeeds, 1 cpu, one_call::stack,
-                "the smallest report in one call: registers and stack words, from which the host makes the backtrace";
+                "prints registers and stack words with one call; the host computes the backtrace from them";
             "one-call-masked": Succeeds, 1 cpu, one_call::masked,
-                "a report in one call, which prints whether interrupts are masked meanwhile";
+                "prints a report with one call, and states whether interrupts were masked during the report";
             "no-screen": Panics, 1 cpu, screen::is_none,
-                "a panic whose report goes to the serial line, then to a missing screen";
+                "panics and prints the report on the serial line and on a screen that does not exist";
             "sabotage": Panics, 1 cpu, sabotage::run,
-                "a panic whose report calls the kernel, where a second failure happens: `sabotage CALL WAY`";
+                "panics, and fails again in a kernel function that the report calls: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
-                "a panic before the console, the page tables and the heap are set up";
+                "panics before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,
-                "an exception before the console, the page tables and the heap are set up";
+                "takes an exception before the console, the page tables and the heap are set up";
             "no-heap": Panics, 1 cpu, early::allocation at Tables,
-                "an allocation before there is a heap";
+                "allocates memory before the heap is set up";
             "unreadable-stack": PanicsInDoubt, 1 cpu, unreadable::run,
-                "the memory of a stack is unmapped";
+                "panics on a stack that has an unmapped page";
             "watched-stack": Panics, 1 cpu, unreadable::watched on NotArmv7a,
-                "a debugger's watchpoint on memory that the report reads";
+                "panics with a hardware watchpoint on memory that the report reads";
             "unreadable-code": PanicsInDoubt, 1 cpu, unreadable::code,
-                "the memory of a caller's code is unmapped";
+                "panics in a function whose caller's code is unmapped";
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
-                "a panic that resets the machine; the next boot prints the report";
+                "panics and resets the machine; the next boot prints the report";
             "epitaph-beside": SucceedsAfterReset, 2 cpus, epitaph::beside_another,
-                "a panic that resets the machine while another CPU prints and does not answer; the next boot prints the report";
+                "panics and resets the machine while another CPU prints and does not respond; the next boot prints the report";
             "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
-                "a reset after which the stored report has a wrong checksum";
+                "resets the machine, and finds a wrong checksum in the stored report at the next boot";
             "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,
-                "the stack pointer of an exception's handler is in no stack";
+                "fails in an exception handler whose stack pointer is outside every stack";
             "nmi": Succeeds, 2 cpus, others::nmi,
-                "an NMI in a tight loop, after which the loop continues; FIQ on aarch64";
+                "interrupts a tight loop with an NMI (FIQ on aarch64), then continues the loop";
             "log-in-nmi": Succeeds, 2 cpus, logging::in_nmi,
-                "with --defmt: a CPU logs while NMIs interrupt it, and their handler logs too";
+                "writes log messages both in a loop and in the NMI handler that interrupts the loop (needs --defmt)";
             "print-in-nmi": Succeeds, 2 cpus, logging::print_in_nmi,
-                "a CPU prints (with --defmt it logs too) while NMIs interrupt it, and their handler prints";
+                "prints lines both in a loop and in the NMI handler that interrupts the loop; with --defmt, the loop also writes log messages";
             "console-held": Panics, 2 cpus, others::console_held,
-                "a panic on a CPU while another CPU holds the console";
+                "panics on one CPU while another CPU holds the console lock";
             "two-panics": Panics, 2 cpus, others::two_panics,
-                "a panic on two CPUs at the same time";
+                "panics on two CPUs at the same time";
             "two-breakpoints": Succeeds, 2 cpus, others::two_breakpoints,
-                "a breakpoint on two CPUs at the same time; both continue";
+                "hits a breakpoint on two CPUs at the same time, then continues on both";
             "silent-cpu": Panics, 2 cpus, others::silent_cpu,
-                "a panic while another CPU does not answer";
+                "panics while another CPU does not respond";
             "hang": Panics, 2 cpus, others::hang,
-                "a CPU hangs with interrupts masked and a lock held; another CPU's watchdog detects it";
+                "hangs a CPU that has masked interrupts and holds a lock; the watchdog of another CPU detects the hang";
             "tasks": Succeeds, 1 cpu, tasks::run,
-                "several tasks stop in different places, one of them by the timer; all are reported";
+                "stops several tasks in different places, one of them by a timer interrupt, and prints the backtraces of all tasks";
             "crowd": Succeeds, 1 cpu, crowd::run,
-                "tasks start, wait and end on every CPU (see --cpus)";
+                "starts, blocks and ends tasks on every CPU (see --cpus)";
             "elsewhere": Panics, 2 cpus, crowd::elsewhere,
-                "a task on another CPU, in a report of all tasks and in one of all CPUs";
+                "runs a task on another CPU, and prints it in a report of all tasks and in a report of all CPUs";
             "busy": Succeeds, 1 cpu, busy::run,
-                "every CPU works and is interrupted; with --cpus 4 and QEMU's `nmi` or power button, a backtrace of each";
+                "keeps every CPU busy; with --cpus 4, QEMU's `nmi` command or power button prints a backtrace of each CPU";
             "sampled": Succeeds, 1 cpu, sampled::run,
-                "every CPU samples its call stack at each tick and sends a profile";
+                "samples the call stack of every CPU at each timer tick, and sends the profile";
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
-                "a panic in the handler of a timer interrupt";
+                "panics in the handler of a timer interrupt";
             "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,
-                "a timer interrupt in the handler of an earlier timer interrupt";
+                "takes a timer interrupt in the handler of an earlier timer interrupt";
             "interrupted-places": Succeeds, 1 cpu, timer::places,
-                "timer interrupts in places where a stack walk is hard, with a report of each";
+                "takes timer interrupts at instructions that are hard to unwind from, and prints a report for each";
             "user-call": Panics, 1 cpu, user::call,
-                "a panic in a system call of a user program";
+                "panics in the kernel during a system call of a user program";
             "user-read": Panics, 1 cpu, user::read,
-                "a user program reads through a null pointer";
+                "runs a user program that reads through a null pointer";
             "user-interrupted": Panics, 1 cpu, user::interrupted,
-                "a panic in the handler of a timer interrupt that came while a user program ran";
+                "panics in the handler of a timer interrupt that interrupted a user program";
             "deadlock": Panics, 1 cpu, deadlock::two_tasks,
-                "two tasks wait for each other's locks";
+                "deadlocks two tasks that wait for each other's locks";
             "lock-twice": Panics, 1 cpu, deadlock::twice,
-                "a task waits for a lock that it holds";
+                "deadlocks a task that waits for a lock it already holds";
             "panic-in-task": Panics, 1 cpu, deadlock::panic_in_task,
-                "a panic in a task that another task waits for";
+                "panics in a task while another task waits for it to end";
             "task-overflow": Panics, 1 cpu, deadlock::overflow,
-                "a recursion fills the stack of a task";
+                "overflows the stack of a task by infinite recursion";
             "hang-masked": Hangs, 1 cpu, hangs::masked,
-                "a loop with interrupts masked";
+                "loops with interrupts masked";
             "hang-early": Hangs, 1 cpu, hangs::early at Vectors,
-                "a loop before the console, the page tables and the heap are set up";
+                "loops before the console, the page tables and the heap are set up";
             "hang-deep": Hangs, 1 cpu, hangs::deep,
-                "a loop below a recursion of 100 calls";
+                "loops in a recursive function, 100 calls deep";
             "hang-idle": Hangs, 1 cpu, hangs::idle,
-                "all CPUs are idle forever";
+                "leaves all CPUs idle forever";
             "hang-two-locks": Hangs, 2 cpus, hangs::two_locks,
-                "two CPUs spin for each other's locks";
+                "deadlocks two CPUs that spin for each other's locks";
             "hang-stopped-holder": Hangs, 2 cpus, hangs::stopped_holder,
-                "a CPU spins for a lock whose holder has stopped";
+                "spins for a lock whose holder, another CPU, has stopped";
             "hang-in-interrupt": Hangs, 1 cpu, hangs::in_interrupt,
-                "a loop in the handler of a timer interrupt";
+                "loops in the handler of a timer interrupt";
             "hang-in-nmi": Hangs, 2 cpus, hangs::in_nmi,
-                "a loop in the handler of an NMI; FIQ on aarch64";
+                "loops in the handler of an NMI (FIQ on aarch64)";
             "hang-tasks": Hangs, 1 cpu, hangs::tasks,
-                "a task loops while it holds a lock that another task waits for";
+                "loops in a task that holds a lock while another task waits for that lock";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
-                "exceptions forever";
+                "takes the same exception again and again, without end";
             "hang-storm": Hangs, 1 cpu, hangs::storm,
-                "interrupts forever";
+                "takes interrupts again and again, without end";
             "hang-livelock": Hangs, 1 cpu, hangs::livelock,
-                "two tasks that yield to each other forever";
+                "runs two tasks that yield to each other forever";
             "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,
-                "an exception without vectors: a triple fault on x86_64";
+                "takes an exception while no exception vectors are set, which causes a triple fault on x86_64";
             "hang-reset": Hangs, 1 cpu, hangs::reset,
-                "the machine resets itself";
+                "resets the machine";
             "hang-lock-twice": Hangs, 1 cpu, hangs::locks::twice,
-                "a CPU spins for a lock that it holds";
+                "spins on a CPU for a lock that the same CPU already holds";
             "hang-lock-in-interrupt": Hangs, 1 cpu, hangs::locks::in_interrupt,
-                "the handler of a timer interrupt spins for a lock of the interrupted code";
+                "spins in a timer interrupt handler for a lock that the interrupted code holds";
             "hang-lock-in-nmi": Hangs, 2 cpus, hangs::locks::in_nmi,
-                "the handler of an NMI (FIQ on aarch64) spins for a lock of the interrupted code";
+                "spins in an NMI handler (FIQ on aarch64) for a lock that the interrupted code holds";
             "hang-rendezvous": Hangs, 2 cpus, hangs::locks::rendezvous,
-                "a CPU waits for the answer of a CPU that has masked interrupts";
+                "waits for a response from another CPU that has masked interrupts";
             "hang-after-you": Hangs, 2 cpus, hangs::locks::after_you,
-                "two CPUs that yield to each other forever";
+                "runs a livelock of two CPUs that yield to each other forever";
             "hang-device": Hangs, 1 cpu, hangs::waits::device,
-                "a loop until a device is ready that never becomes ready";
+                "polls a device that never becomes ready";
             "hang-joins": Hangs, 1 cpu, hangs::waits::joins,
-                "a task holds a lock and waits for the end of a task that needs this lock";
+                "holds a lock while joining a task that waits for the same lock";
             "hang-sleep": Hangs, 1 cpu, hangs::waits::sleep,
-                "a task sleeps for longer than a lifetime";
+                "puts a task to sleep for millions of years";
             "hang-nmis": Hangs, 1 cpu, hangs::waits::nmis,
-                "NMIs forever; FIQs on aarch64";
+                "takes NMIs (FIQs on aarch64) again and again, without end";
             "hang-nested": Hangs, 1 cpu, hangs::waits::nested,
-                "a loop in an interrupt handler that interrupted another interrupt handler";
+                "loops in an interrupt handler that interrupted another interrupt handler";
             "hang-message": Hangs, 1 cpu, hangs::waits::message,
-                "a panic whose message does not end";
+                "panics with a message whose formatting never returns";
             "hang-system-call": Hangs, 1 cpu, hangs::waits::system_call,
-                "a loop in a system call of a user program";
+                "loops in the kernel during a system call of a user program";
             "hang-outside": Hangs, 1 cpu, hangs::lost::outside at Vectors,
-                "a loop outside the image's code";
+                "loops at an address outside the kernel's code";
             "hang-stray-return": Hangs, 1 cpu, hangs::lost::stray_return,
-                "a function returns to a loop that did not call it";
+                "returns through an overwritten return address into an endless loop";
             "hang-stray-stack": Hangs, 1 cpu, hangs::lost::stray_stack_pointer,
-                "a loop with the stack pointer in no stack";
+                "loops with a stack pointer that is outside every stack";
             "hang-overwritten-stack": Hangs, 1 cpu, hangs::lost::overwritten_stack,
-                "a loop on a stack without return addresses";
+                "loops on a stack whose return addresses were overwritten";
             "hang-no-tables": Hangs, 1 cpu, hangs::lost::no_tables,
-                "page tables that map nothing: a triple fault on x86_64";
+                "loads page tables that map nothing, which causes a triple fault on x86_64";
         }
     };
 }

@@ -159,8 +159,8 @@ impl Postmortem {
         if let (Some(cpu), true) = (self.known_number(entry), stack.is_some_and(is_full)) {
             let mut out = self.out();
             // Writing never fails; the error of a broken `Display` has nowhere to go.
-            let _ =
-                out.write_str("the stack was too small for the report; callers of the failure:\n");
+            let _ = out
+                .write_str("the stack was too small for the report; backtrace of the failure:\n");
             let _ = Report::new(self).write_callers(&mut out, cpu, registers);
         }
     }
@@ -332,8 +332,8 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { stuck, cpu } = self;
         match stuck {
-            Some(stuck) => write!(f, "cpu {stuck} stopped reporting")?,
-            None => f.write_str("its cpu stopped reporting")?,
+            Some(stuck) => write!(f, "cpu {stuck} made no progress with its report")?,
+            None => f.write_str("the reporting cpu made no progress")?,
         }
         write!(f, " for {SECONDS} s, detected by cpu {cpu}")
     }

@@ -44,13 +44,13 @@ impl<const GUARD: usize, const WORDS: usize> GuardedStack<GUARD, WORDS> {
         const {
             assert!(
                 WORDS.is_multiple_of(16),
-                "stack pointers are aligned to 16 bytes"
+                "the stack size is not a multiple of 16 bytes"
             )
         };
         const {
             assert!(
                 GUARD.is_multiple_of(16),
-                "stack pointers are aligned to 16 bytes"
+                "the stack size is not a multiple of 16 bytes"
             )
         };
         Self {

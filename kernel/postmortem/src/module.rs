@@ -41,12 +41,18 @@ pub enum ModuleError {
 impl fmt::Display for ModuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse => f.write_str("a report or another call uses the modules at this moment"),
-            Self::Full => f.write_str("the registry of modules is full"),
-            Self::Overlaps => f.write_str("the range of code is empty or overlaps another module"),
+            Self::InUse => {
+                f.write_str("the module registry is in use by a report or by another call")
+            }
+            Self::Full => f.write_str("the module registry is full"),
+            Self::Overlaps => {
+                f.write_str("the code range of the module is empty or overlaps another module")
+            }
             Self::Tables(why) => write!(f, ".sframe: {why}"),
             Self::Symbols(why) => write!(f, ".symbols: {why}"),
-            Self::AnotherRegistry => f.write_str("another registry of modules is in use"),
+            Self::AnotherRegistry => {
+                f.write_str("modules are already registered in a different registry")
+            }
         }
     }
 }

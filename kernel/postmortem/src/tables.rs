@@ -140,7 +140,7 @@ mod arm {
     /// A module would have three sections of them, and [`Module`](crate::Module) has room for one.
     pub(crate) const fn of_module(_: &'static [u8], _: u64) -> Result<ImageTables<'static>, End> {
         Err(End::Unusable(
-            "tables of modules are not read on 32-bit ARM",
+            "unwind tables of modules are not supported on 32-bit ARM",
         ))
     }
 

@@ -131,7 +131,7 @@ impl Walk {
             0 => Ok(()),
             count => writeln!(
                 out,
-                "stacks left out of this trace: {count}, because a walk uses at most {MAX_STACKS}"
+                "backtrace without {count} of the declared stacks, because a walk uses at most {MAX_STACKS} stacks"
             ),
         }
     }
@@ -286,7 +286,7 @@ impl Walk {
         match self.trap_frame(frame) {
             Some(frame) => frame.write_registers(&Stacks::of(self.platform), out),
             None => {
-                out.write_str("  registers: not saved in the declared layout at this instruction\n")
+                out.write_str("  registers: not available, because the trap frame cannot be read\n")
             }
         }
     }
@@ -322,13 +322,15 @@ pub(crate) fn write_symbols(
     match parse_symbols(image) {
         Ok(Ok(table)) => Ok(Some(table)),
         Ok(Err(table)) => {
-            out.write_str("no names: .symbols belongs to another image, build ")?;
+            out.write_str(
+                "no function names: .symbols belongs to another image, which has build id ",
+            )?;
             write_bytes(out, table.build_id())?;
             out.write_str("\n")?;
             Ok(None)
         }
         Err(error) => {
-            writeln!(out, "no names: .symbols: {error}")?;
+            writeln!(out, "no function names: .symbols cannot be used: {error}")?;
             Ok(None)
         }
     }

@@ -123,7 +123,11 @@ impl Page {
         if self.is_first == (Lines::new(report).all(|line| line.is_first)) && report.lost() > 0 {
             pen.color = color(Kind::NotComplete);
             // Writing to the screen never fails.
-            let _ = writeln!(pen, "{} more bytes did not fit into memory", report.lost());
+            let _ = writeln!(
+                pen,
+                "{} more bytes of the report did not fit into memory",
+                report.lost()
+            );
         }
         passed.rows = pen.written();
         passed

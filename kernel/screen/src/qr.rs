@@ -16,7 +16,7 @@ const LARGEST: Version = Version::new(25);
 const CAPACITY: usize = 1273;
 
 /// What the text ends with where something is left out.
-const CUT: &[u8] = b"... more is on the screen\n";
+const CUT: &[u8] = b"... the rest of the report is on the screen\n";
 
 /// The light squares around a code (ISO/IEC 18004, section 9.1).
 const QUIET: u32 = 4;

@@ -217,7 +217,7 @@ impl View<'_> {
                 // Writing to the screen never fails.
                 let _ = match pc {
                     Some(pc) => code(pen, pc),
-                    None => pen.write_str("there are no frames\n"),
+                    None => pen.write_str("the report contains no stack frames\n"),
                 };
             }
             At::Phone => {
@@ -239,8 +239,8 @@ impl View<'_> {
         // Last: a page that has its title is drawn.
         let title = match self.at {
             At::Lines(0) => "what failed",
-            At::Lines(_) => "other cpus and tasks",
-            At::Code(_) => "code around the frame, with the frame's instruction <marked>",
+            At::Lines(_) => "other CPUs and tasks",
+            At::Code(_) => "code around the address of the frame; its instruction is in <>",
             At::Phone => "for a phone",
         };
         let has_others = self.pages[1].has_lines(report);

@@ -33,5 +33,5 @@ pub(super) fn set(handlers: &'static Handlers) {
 pub(super) fn get() -> &'static Handlers {
     // Reading it takes no lock.
     let handlers = HANDLERS.get();
-    handlers.expect("`init` sets the table before it loads the vectors")
+    handlers.expect("`init` sets the handler table before it loads the vectors")
 }

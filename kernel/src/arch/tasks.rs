@@ -6,7 +6,7 @@ pub type Entry = fn(usize);
 /// The first function of every task, called with the task's [`Entry`] and its argument.
 #[allow(
     improper_ctypes_definitions,
-    reason = "the pointer goes through a register, from one place of this kernel to another"
+    reason = "a task argument is a pointer passed within this kernel"
 )]
 pub type Main = extern "C" fn(Entry, usize) -> !;
 

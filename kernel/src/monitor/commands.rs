@@ -62,7 +62,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bt",
         arguments: "[full]",
-        about: "print the backtrace of this monitor; `full` adds registers, from inside an exception",
+        about: "print the backtrace of the monitor; with `full`, take an exception first and print registers too",
         run: backtrace,
     },
     Command {
@@ -74,7 +74,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "lookup",
         arguments: "ADDRESS",
-        about: "print what is at this address: function, file and line, or stack",
+        about: "print the function, file and line at ADDRESS, or the stack that contains ADDRESS",
         run: |text| {
             let address = address(text)?;
             // The console never fails.
@@ -104,7 +104,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "panic",
         arguments: "[WORDS]",
-        about: "panic with this message",
+        about: "panic with the given message",
         run: |words| match words {
             "" => panic!("asked for"),
             words => panic!("{words}"),
@@ -113,13 +113,13 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "fault",
         arguments: "ADDRESS",
-        about: "read the word at this address, which may cause an exception",
+        about: "read the word at ADDRESS, which raises an exception if ADDRESS is not mapped",
         run: fault,
     },
     Command {
         name: "overflow",
         arguments: "",
-        about: "fill the stack with a recursion",
+        about: "overflow the stack by infinite recursion",
         run: |_| {
             black_box(fill_stack(black_box(0)));
             Ok(())
@@ -143,7 +143,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "exit",
         arguments: "",
-        about: "end the machine with success; Ctrl-D on an empty line does the same",
+        about: "exit with success, like Ctrl-D on an empty line",
         run: |_| exit::leave(Verdict::Success),
     },
 ];
@@ -235,7 +235,7 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     // Locked first, because a CPU that is stopped may hold the lock.
     let mut console = console::lock();
     // The console never fails.
-    let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
+    let _ = writeln!(console, "the monitor runs on cpu {}", cpus::this());
     // Until the others go on: one of them may have been stopped with the scheduler's lock, for which a tick would wait for ever.
     let _masked = Masked::new();
     if let Some(held) = POSTMORTEM.hold() {
@@ -271,6 +271,6 @@ fn fault(text: &str) -> Result<(), Unusable<'_>> {
     let address = address(text)?;
     // SAFETY: the user of the monitor asks for this access, and is responsible for side effects of device registers.
     let word = unsafe { bad::read(address) };
-    println!("no fault: the word at {address:#018x} is {word:#018x}");
+    println!("no exception was raised: the word at {address:#018x} is {word:#018x}");
     Ok(())
 }

@@ -42,10 +42,10 @@ impl fmt::Display for Kind {
         let sections = image::sections();
         let section = sections.iter().find(|(range, _)| range.contains(&self.0));
         f.write_str(match section {
-            Some((_, Access::Execute)) => "code without a name",
+            Some((_, Access::Execute)) => "code without a symbol name",
             Some((_, Access::Read)) => "constants",
             Some((_, Access::Write)) => "variables",
-            None => "outside the kernel's image",
+            None => "outside the kernel image",
         })
     }
 }

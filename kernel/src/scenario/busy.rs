@@ -29,12 +29,12 @@ pub fn run() {
     cpus::online()
         .filter(|cpu| *cpu != cpus::this())
         .for_each(|cpu| cpus::run_on(cpu, work));
-    println!("all CPUs work");
+    println!("all CPUs are working");
     work();
     while DONE.load(Ordering::Acquire) < cpus::online().count() {
         spin_loop();
     }
-    println!("{} CPUs have worked", cpus::online().count());
+    println!("{} CPUs have done some work", cpus::online().count());
 }
 
 #[inline(never)]

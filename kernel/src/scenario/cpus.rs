@@ -22,7 +22,7 @@ pub fn run() {
 fn say() {
     let cpu = cpus::this();
     println!(
-        "cpu {cpu} is there, known to the hardware as {:#x}",
+        "cpu {cpu} runs and has hardware ID {:#x}",
         cpus::hardware_id(cpu)
     );
     SAID.fetch_add(1, Ordering::Release);

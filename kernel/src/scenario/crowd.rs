@@ -32,7 +32,10 @@ pub fn run() {
         parent.join();
     }
     let ran = HAVE_RUN.load(Ordering::Relaxed).count_ones();
-    println!("{} children came, on {ran} CPUs", *TALLY.lock());
+    println!(
+        "{} child tasks ended, and {ran} CPUs ran tasks",
+        *TALLY.lock()
+    );
 }
 
 /// Has one child after another; then waits until every CPU has run some task.

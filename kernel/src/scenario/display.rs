@@ -31,17 +31,17 @@ impl fmt::Display for Faults {
 /// A panic whose message panics.
 #[inline(never)]
 pub fn panic_in_panic() {
-    panic!("this comes first, and then {}", Panics);
+    panic!("first part of the message, second part: {}", Panics);
 }
 
 /// A panic whose message raises an exception.
 #[inline(never)]
 pub fn fault_in_panic() {
-    panic!("this comes first, and then {}", Faults);
+    panic!("first part of the message, second part: {}", Faults);
 }
 
 /// A panic while the CPU holds the console's lock.
 #[inline(never)]
 pub fn panic_in_print() {
-    println!("this comes first, and then {}", Panics);
+    println!("first part of the message, second part: {}", Panics);
 }

@@ -15,10 +15,10 @@ pub fn read() {
     if is_first() {
         // More text than there is room for, so that the beginning is lost.
         for line in 0..400 {
-            println!("line {line} of those before the last");
+            println!("line {line} of the output before the panic");
         }
         platform::reset_at_end();
-        panic!("for the next boot to print");
+        panic!("the next boot prints this panic");
     }
 }
 
@@ -29,7 +29,7 @@ pub fn beside_another() {
         nmi::handle_with(|| {
             // While an NMI is handled, no other one is delivered.
             loop {
-                POSTMORTEM.write("text of a CPU that does not answer\n");
+                POSTMORTEM.write("text of a CPU that does not respond\n");
                 IS_WRITING.store(true, Ordering::Release);
             }
         });
@@ -38,7 +38,7 @@ pub fn beside_another() {
             spin_loop();
         }
         platform::reset_at_end();
-        panic!("while another CPU does not answer");
+        panic!("panic while another CPU does not respond");
     }
 }
 
@@ -48,7 +48,7 @@ static IS_WRITING: AtomicBool = AtomicBool::new(false);
 /// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {
     if is_first() {
-        let text = "this is not read again";
+        let text = "this text is damaged before the reset";
         println!("{text}");
         damage(text);
         board::reset();
@@ -67,7 +67,9 @@ fn damage(text: &str) {
             .all(|(kept, byte)| kept == byte)
     };
     let mut places = 0..size_of_val(&REGION) - text.len();
-    let start = places.find(has_text).expect("what was printed is kept");
+    let start = places
+        .find(has_text)
+        .expect("the printed text is in the region");
     // SAFETY: an offset inside the region, whose bytes are atomics; no other CPU prints.
     unsafe { region.add(start).write_volatile(read(start) ^ 1) };
 }
@@ -75,6 +77,6 @@ fn damage(text: &str) {
 /// Prints which boot this is; whether it is the first.
 fn is_first() -> bool {
     let boots = POSTMORTEM.boots();
-    println!("boot {boots} since power was switched on");
+    println!("boot {boots} since power-on");
     boots == 1
 }

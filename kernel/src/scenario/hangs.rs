@@ -20,7 +20,7 @@ use crate::{breakpoint, cpus, interrupt, nmi, timer};
 
 /// The last line of each of them.
 fn announce() {
-    println!("nothing is printed from here on");
+    println!("the scenario prints nothing after this line");
 }
 
 /// Loops in one instruction.

@@ -23,5 +23,8 @@ pub fn divide() {
 pub fn breakpoint() {
     let kept = black_box(0x5eed_u64);
     bad::breakpoint();
-    println!("went on after the breakpoint, with {:#x}", black_box(kept));
+    println!(
+        "continued after the breakpoint, with {:#x}",
+        black_box(kept)
+    );
 }

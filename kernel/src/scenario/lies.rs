@@ -13,7 +13,7 @@ pub fn run() {
         call(*lie);
         returned += 1;
     }
-    println!("all {returned} returned");
+    println!("all {returned} functions returned");
 }
 
 #[inline(never)]

@@ -45,7 +45,7 @@ pub fn print_in_nmi() {
     });
     interrupt(print);
     println!(
-        "{NMIS} nmis between {} lines",
+        "handled {NMIS} NMIs while {} lines were printed",
         FRAMES.load(Ordering::Acquire)
     );
 }

@@ -88,15 +88,15 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
         run();
         return Verdict::Success;
     }
-    println!("unknown scenario {name} on {NAME}; expected one of:");
+    println!("unknown scenario {name} on {NAME}; available scenarios:");
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_on(NAME)) {
         let end = match scenario.outcome {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",
             Outcome::FailsToReport => "fails to report",
-            Outcome::SucceedsAfterReset => "resets, and succeeds",
-            Outcome::Interactive => "ends on a command",
+            Outcome::SucceedsAfterReset => "succeeds after a reset",
+            Outcome::Interactive => "ends when a command ends it",
             Outcome::Hangs => "does not end",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);

@@ -22,7 +22,7 @@ pub fn nmi() {
     wait_for(1);
     interrupts::send_nmi(other);
     tight_loop(&AtomicU32::new(0));
-    println!("went on after the NMI");
+    println!("continued after the NMI");
 }
 
 /// Loops in assembly until a report is done. Sets `runs` once it is in the loop.
@@ -56,8 +56,10 @@ struct Endless;
 impl fmt::Display for Endless {
     #[inline(never)]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this line has a begin")?;
-        cpus::run_on(another(), || panic!("on a CPU that has no console"));
+        f.write_str("this line has a start")?;
+        cpus::run_on(another(), || {
+            panic!("panic on a CPU that does not hold the console")
+        });
         wait_for(u32::MAX);
         f.write_str(" and an end")
     }
@@ -109,7 +111,7 @@ pub fn silent_cpu() {
     });
     interrupts::send_nmi(another());
     wait_for(1);
-    panic!("with a CPU that does not answer");
+    panic!("panic while another CPU does not respond");
 }
 
 /// A CPU hangs with interrupts masked, and holds a lock that another one waits for.

@@ -18,5 +18,5 @@ pub fn is_none() {
     // SAFETY: nothing is at these addresses, so what is written there harms nothing: it raises an exception, as is wanted.
     let framebuffer = unsafe { Framebuffer::new(without_provenance_mut(0x1000), layout) };
     SCREEN.set(framebuffer.expect("a line fits"));
-    panic!("this comes first, and then an exception");
+    panic!("the report of this panic cannot be drawn on the screen");
 }

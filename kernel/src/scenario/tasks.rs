@@ -46,7 +46,10 @@ pub fn run() {
     for task in [visitor, sleeper, brief, parent, busy, fresh] {
         task.join();
     }
-    println!("{} visitors came, and all tasks have ended", *DOOR.lock());
+    println!(
+        "{} visitor tasks ran, and all tasks have ended",
+        *DOOR.lock()
+    );
 }
 
 /// Waits for a lock, some calls deep.

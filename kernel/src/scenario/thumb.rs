@@ -26,7 +26,7 @@ pub fn undefined() {
 /// A breakpoint in Thumb code.
 pub fn breakpoint() {
     let depth = black_box(arm(black_box(4), Last::Breakpoint));
-    println!("went on after the breakpoint, {depth} calls deep");
+    println!("continued after the breakpoint, {depth} calls deep");
 }
 
 /// In ARM code: calls Thumb code, whose number is one less.

@@ -23,7 +23,7 @@ fn descend(page: u64) -> u64 {
     if capture().sp + 2 * PAGE < page {
         // SAFETY: the page has only frames of callers, to which nothing returns after the panic below.
         unsafe { mmu::unmap(page) };
-        panic!("a page of the stack has gone");
+        panic!("a page of the stack was unmapped");
     }
     black_box(descend(page)) + black_box(frame)[0]
 }
@@ -47,7 +47,7 @@ fn watch(caller: u64, top: u64) {
         address -= 8;
     }
     bad::watch(address);
-    panic!("a return address is watched");
+    panic!("a watchpoint is set on a return address");
 }
 
 /// Unmaps the code of a caller, as a kernel may do with the code of its initialization.
@@ -69,5 +69,5 @@ fn unmap() {
     let page = freed as *const () as u64 / PAGE * PAGE;
     // SAFETY: the page has only the code of a caller, to which nothing returns after the panic below.
     unsafe { mmu::unmap(page) };
-    panic!("a page of the code has gone");
+    panic!("a page of the code was unmapped");
 }

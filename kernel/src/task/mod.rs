@@ -139,7 +139,7 @@ pub fn waiting() -> usize {
 
 /// A spawned task, which can be joined.
 #[derive(Debug)]
-#[must_use = "a task that is never joined keeps its slot"]
+#[must_use = "a task that is not joined keeps its slot forever"]
 pub struct Handle(usize);
 
 /// Spawns a task, which calls `entry` with `argument`, and ends when that returns.
@@ -152,7 +152,7 @@ pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
     let free = (cpus::MAX_CPUS..MAX_TASKS)
         .find(|number| TASKS[*number].state.exchange(State::Free, State::Ended));
     let Some(number) = free else {
-        panic!("no slot for task {name}: there are {MAX_SPAWNED} already");
+        panic!("cannot spawn task {name}: all {MAX_SPAWNED} task slots are in use");
     };
     let task = &TASKS[number];
     task.name.set(name);
@@ -185,11 +185,11 @@ impl Handle {
 /// The first function of every spawned task, called by `task_begin` of `switch.s`.
 #[allow(
     improper_ctypes_definitions,
-    reason = "the pointer goes through a register, from one place of this kernel to another"
+    reason = "a task argument is a pointer passed within this kernel"
 )]
 pub extern "C" fn main(entry: Entry, argument: usize) -> ! {
     schedule::arrived();
     entry(argument);
     schedule::leave(State::Ended);
-    unreachable!("a task that has ended runs again");
+    unreachable!("a task that had ended was scheduled again");
 }

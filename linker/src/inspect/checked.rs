@@ -134,7 +134,7 @@ impl Accepted {
             let why = why.map_or("the code gives a different value", Why::words);
             let place = match symbols.at(*first) {
                 Some(symbol) => Names::Short.name(&symbol.name),
-                None => "code without a name".to_owned(),
+                None => "code without a symbol name".to_owned(),
             };
             writeln!(
                 out,

@@ -180,7 +180,7 @@ impl Proven {
                 Names::Short.name(&symbol.name),
                 address - symbol.start
             ),
-            None => "code without a name".to_owned(),
+            None => "code without a symbol name".to_owned(),
         }
     }
 }

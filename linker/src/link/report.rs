@@ -92,7 +92,7 @@ pub fn covers_little(tables: &Tables, least: u8) -> Option<String> {
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
     let LeftOut { start, size, why } = left;
-    let name = place_of(tables, *start).unwrap_or_else(|| "code without a name".to_owned());
+    let name = place_of(tables, *start).unwrap_or_else(|| "code without a symbol name".to_owned());
     let table = tables.rows_section();
     format!("left out of {table}: {name} at {start:#x}, {size} bytes: {why}")
 }

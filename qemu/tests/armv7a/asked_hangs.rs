@@ -12,8 +12,8 @@ use crate::support::report::Report;
 use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
-const LAST: &str = "nothing is printed from here on";
-const MESSAGE: &str = ": its message begins, and then ";
+const LAST: &str = "the scenario prints nothing after this line";
+const MESSAGE: &str = ": the formatting of this message never ends: ";
 
 /// Those that hang before there is a console: the machine's own clock says when to ask.
 const EARLY: [&str; 2] = ["hang-early", "hang-outside"];

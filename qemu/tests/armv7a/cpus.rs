@@ -16,7 +16,7 @@ fn on_cpus(cpus: u32, scenario: &str) -> Ran {
 fn all_cpus_come() {
     let text = on_cpus(8, "cpus").text();
     for cpu in 0..8 {
-        let line = format!("cpu {cpu} is there, known to the hardware as {cpu:#x}\n");
+        let line = format!("cpu {cpu} runs and has hardware ID {cpu:#x}\n");
         assert!(text.contains(&line), "{text}");
     }
 }

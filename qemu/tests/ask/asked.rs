@@ -7,7 +7,7 @@ use crate::support::runner::{Ran, command};
 use crate::support::session::Session;
 
 /// The last line of a scenario that hangs.
-const LAST_LINE: &str = "nothing is printed from here on";
+const LAST_LINE: &str = "the scenario prints nothing after this line";
 
 /// How the line begins behind which the end of the serial line is shown once more.
 const ONCE_MORE: &str = "\nrunner: kernel: the end of ";

@@ -15,7 +15,7 @@ fn every_cpu_is_started(kernel: Kernel) {
             .filter_map(|line| {
                 let (number, _) = line
                     .strip_prefix("cpu ")?
-                    .split_once(" is there, known to the hardware as 0x")?;
+                    .split_once(" runs and has hardware ID 0x")?;
                 number.parse().ok()
             })
             .collect();
@@ -65,7 +65,7 @@ fn a_wrong_list_of_cpus_does_no_harm() {
         assert_eq!(output.status.code(), Some(33), "{text}");
         let says = absent
             .iter()
-            .map(|cpu| format!("cpu {cpu}, known to the hardware as {cpu:#x}, does not start\n"));
+            .map(|cpu| format!("cpu {cpu} with hardware ID {cpu:#x} does not start\n"));
         let begin = "kernel on virt, aarch64: scenario busy\n".to_owned();
         let begin: String = [begin].into_iter().chain(says).collect();
         assert!(text.starts_with(&begin), "{text}");
@@ -111,11 +111,15 @@ fn absent_cpus_of_a_pc_cost_one_wait_and_leave_no_epitaph() {
     let text = String::from_utf8_lossy(&booted.serial);
     assert_eq!(booted.verdict, Verdict::Success, "{text}");
     let absent: String = (2..5)
-        .map(|cpu| format!("cpu {cpu}, known to the hardware as {cpu:#x}, does not start\n"))
+        .map(|cpu| format!("cpu {cpu} with hardware ID {cpu:#x} does not start\n"))
         .collect();
     let begin = format!("kernel on pc, x86_64: scenario cpus\n{absent}");
     assert!(text.starts_with(&begin), "{text}");
-    assert_eq!(text.matches(" is there, known to ").count(), 2, "{text}");
+    assert_eq!(
+        text.matches(" runs and has hardware ID ").count(),
+        2,
+        "{text}"
+    );
 }
 
 /// `virt` needs a GIC of version 3 for more than eight CPUs; begun at EL2, the kernel has to let itself use it.
@@ -130,13 +134,13 @@ fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
     let at_el2: &[&str] = &["-machine", "gic-version=3,virtualization=on"];
     for (scenario, cpus, more, last) in [
         // Those that the kernel has no room for stay where they are.
-        ("cpus", 9, version3, " is there, known to the hardware as "),
-        ("nmi", 2, version3, "went on after the NMI\n"),
+        ("cpus", 9, version3, " runs and has hardware ID "),
+        ("nmi", 2, version3, "continued after the NMI\n"),
         (
             "tasks",
             1,
             at_el2,
-            "3 visitors came, and all tasks have ended\n",
+            "3 visitor tasks ran, and all tasks have ended\n",
         ),
     ] {
         let boot = Boot {
@@ -150,7 +154,7 @@ fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
         assert_eq!(booted.verdict, Verdict::Success, "{text}");
         assert!(text.contains(last), "{text}");
         assert_eq!(
-            text.matches(" is there, known to ").count(),
+            text.matches(" runs and has hardware ID ").count(),
             if cpus == 9 { 8 } else { 0 }
         );
         let reports = Report::find_all(&booted.serial);
@@ -182,7 +186,7 @@ fn a_gic_of_version_3_routes_the_button() {
         ..Boot::new(kernel.arch, &image, "busy 4000000000")
     };
     let (booted, ()) = monitor::with(boot, |machine| {
-        machine.wait_for("all CPUs work");
+        machine.wait_for("all CPUs are working");
         for cpu in [0, 1, 2, 0] {
             // QEMU lets the button go after a tenth of a second of the machine's time.
             while !machine

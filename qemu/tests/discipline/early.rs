@@ -29,7 +29,9 @@ fn a_panic_before_anything_is_set_up_is_reported(kernel: Kernel) {
         ran.text()
     );
     assert!(
-        report.panicked.ends_with(": nothing is set up yet"),
+        report
+            .panicked
+            .ends_with(": the kernel has set up nothing yet"),
         "{}",
         report.panicked
     );

@@ -20,11 +20,13 @@ kernel_tests! { debug:
 fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
     let text = boot(kernel, "epitaph").expect(0).text();
     let (before, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
+        .split_once("epitaph: last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let report = Report::find(before.as_bytes());
     assert!(
-        report.panicked.ends_with(": for the next boot to print"),
+        report
+            .panicked
+            .ends_with(": the next boot prints this panic"),
         "{text}"
     );
     let callers = "= panic
@@ -46,21 +48,21 @@ fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
         kernel_line.starts_with("kernel on "),
         "{kernel:?}: {rest:#?}"
     );
-    assert_eq!(*boot_line, "boot 2 since power was switched on");
+    assert_eq!(*boot_line, "boot 2 since power-on");
 }
 
 /// On the line, what both CPUs print is mixed; not where it is kept.
 fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
     let text = boot(kernel, "epitaph-beside").expect(0).text();
     let (_, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
+        .split_once("epitaph: last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let quoted: String = after
         .lines()
         .map_while(|line| Some(line.strip_prefix("| ")?.to_owned() + "\n"))
         .collect();
     let report = Report::find(quoted.as_bytes());
-    let words = ": while another CPU does not answer";
+    let words = ": panic while another CPU does not respond";
     assert!(report.panicked.ends_with(words), "{kernel:?}: {quoted}");
     let callers = "= panic
                    r kernel::scenario::epitaph::beside_another";
@@ -80,8 +82,8 @@ fn a_damaged_epitaph_is_told_and_not_shown(kernel: Kernel) {
         boots.iter().all(|words| text.contains(words)),
         "{kernel:?}: {text}"
     );
-    let told = "epitaph: what was printed last before the reset:\n\
-                | -- text is lost here: its checksum is wrong --\n";
+    let told = "epitaph: last output before the reset:\n\
+                | -- text is missing here, because its checksum is wrong --\n";
     assert!(text.contains(told), "{kernel:?}: {text}");
     assert_eq!(
         text.matches("this is not read").count(),
@@ -131,7 +133,7 @@ fn a_reset_from_outside_is_told_too(kernel: Kernel) {
     let booted = session.booted;
     let text = String::from_utf8_lossy(&booted.serial);
     let (before, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
+        .split_once("epitaph: last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let quoted: Vec<_> = after
         .lines()

@@ -47,7 +47,7 @@ fn an_exception_with_no_room_for_it(kernel: Kernel) {
     let (words, stack, boundary) = match kernel.arch {
         Arch::X86_64 => ("double fault, last page fault at ", "boot", "breakpoint"),
         Arch::Aarch64 => (
-            "no room on the stack: data abort: write to ",
+            "no space left on the stack: data abort: write to ",
             "exception",
             "breakpoint 0x0",
         ),

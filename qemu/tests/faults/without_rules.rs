@@ -119,7 +119,7 @@ fn a_stray_stack_pointer_in_a_handler(kernel: Kernel) {
         scenario: "stray-in-handler",
         words: [
             "double fault, last page fault at 0x000000004343c338",
-            "no room on the stack: undefined instruction",
+            "no space left on the stack: undefined instruction",
         ],
         trace: [
             "p bad_stack_pointer

@@ -122,7 +122,8 @@ fn what_is_told_wrongly_is_not_believed() {
         let said = HIGHER.with_wrong(address, |_| ());
         let end = "incomplete: the stack word at ";
         said.expect("page fault\n", "p corner_shop::exceptions::page_fault", end);
-        let words = format!("\nno stack can be read: {why}, and stacks_by was not called\n");
+        let words =
+            format!("\nthe report cannot read any stack: {why}, and stacks_by was not called\n");
         assert!(said.text.contains(&words), "{}", said.text);
 
         let said = HIGHER.with_wrong(address, |folder| {
@@ -131,7 +132,7 @@ fn what_is_told_wrongly_is_not_believed() {
         // Nor can the code be found, so that nothing shows how a handler is entered that never returns: the first doubt.
         let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven";
         said.expect("page fault\n", trace, end);
-        let words = format!("\nunknown which addresses are mapped: {why}\n");
+        let words = format!("\nthe report cannot find out which addresses are mapped: {why}\n");
         assert!(said.text.contains(&words), "{}", said.text);
     }
 }

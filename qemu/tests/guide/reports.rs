@@ -281,7 +281,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
     });
     let trace = "p corner_shop::exceptions::page_fault";
     let begin = "page fault\n\
-        no stack can be read: physical_memory_at was not called, and stacks_by was not called\nx86_64";
+        the report cannot read any stack: physical_memory_at was not called, and stacks_by was not called\nx86_64";
     said.expect(begin, trace, "incomplete: the stack word at ");
 }
 

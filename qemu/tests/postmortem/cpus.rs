@@ -103,7 +103,7 @@ fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
     });
     for text in [&before, &after] {
         let report = Report::find(text.as_bytes());
-        let words = ": no room on the stack: data abort: write to 0x00000000c0000000, ";
+        let words = ": no space left on the stack: data abort: write to 0x00000000c0000000, ";
         assert!(
             report.panicked.starts_with("fault on cpu 1 at 0x"),
             "{text}"
@@ -134,7 +134,7 @@ fn the_tables_of_a_second_cpu_have_stacks_of_their_own() {
         ),
         (
             Arch::Aarch64,
-            ": no room on the stack: data abort: write to 0x00000000405ff",
+            ": no space left on the stack: data abort: write to 0x00000000405ff",
         ),
     ] {
         let (text, _) = boot(arch, |folder| {

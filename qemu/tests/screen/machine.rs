@@ -19,7 +19,8 @@ use crate::support::session::Session;
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What the kernel tells the serial line.
-pub const ON_SCREEN: &str = "the report is on the screen: space for the next page, q for the end\n";
+pub const ON_SCREEN: &str =
+    "the report is on the screen: press space for the next page, q to quit\n";
 
 /// The debug kernel.
 pub const fn kernel(arch: Arch) -> Kernel {

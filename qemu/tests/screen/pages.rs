@@ -69,7 +69,7 @@ fn every_page_has_what_the_serial_line_has() {
             "{arch}"
         );
         machine.type_in(" ");
-        let page = machine.page("2/3  other cpus and tasks");
+        let page = machine.page("2/3  other CPUs and tasks");
         assert_eq!(body(&page), rows(others.clone()), "{arch}");
 
         // Down by two frames, by a letter and by an arrow; each is chosen by a color of its own.
@@ -80,7 +80,7 @@ fn every_page_has_what_the_serial_line_has() {
 
         machine.type_in("\r");
         let mut code =
-            body(&machine.page("code around the frame, with the frame's instruction <marked>"));
+            body(&machine.page("code around the address of the frame; its instruction is in <>"));
         let last = code.pop().expect("a line of code");
         assert!(last.starts_with("code: ") && last.contains('<'), "{last}");
         // Where a CPU spins is a matter of the host, and may be a place in inlined code.
@@ -95,7 +95,7 @@ fn every_page_has_what_the_serial_line_has() {
         machine.page("3/3  for a phone");
         machine.type_in("p");
         assert!(
-            machine.page("2/3  other cpus and tasks") == third,
+            machine.page("2/3  other CPUs and tasks") == third,
             "the same frame is chosen"
         );
         machine.type_in("q");
@@ -131,7 +131,8 @@ fn a_keyboard_turns_the_pages() {
     machine.press("left");
     machine.page("1/2  what failed");
     machine.press("ret");
-    let code = body(&machine.page("code around the frame, with the frame's instruction <marked>"));
+    let code =
+        body(&machine.page("code around the address of the frame; its instruction is in <>"));
     // That of the innermost frame is in the report, too.
     let at = first
         .iter()

@@ -82,7 +82,7 @@ fn a_stack_that_is_full_has_its_report_on_the_screen() {
     let whole = (" frames left out\n", " frames\n");
     let cut = (
         " r kernel::scenario::deep::descend",
-        "... more is on the screen\n",
+        "... the rest of the report is on the screen\n",
     );
     for arch in Arch::ALL {
         for (scenario, begin, (has, end)) in [

@@ -28,15 +28,15 @@ bitflags! {
 const CLASSES: [(u64, &str); 48] = [
     (0x00, "undefined instruction"),
     (0x01, "trapped WFI or WFE"),
-    (0x03, "trapped MCR or MRC of coprocessor 15"),
-    (0x04, "trapped MCRR or MRRC of coprocessor 15"),
-    (0x05, "trapped MCR or MRC of coprocessor 14"),
+    (0x03, "trapped MCR or MRC access to coprocessor 15"),
+    (0x04, "trapped MCRR or MRRC access to coprocessor 15"),
+    (0x05, "trapped MCR or MRC access to coprocessor 14"),
     (0x06, "trapped LDC or STC"),
     (0x07, "trapped SVE, SIMD or floating point"),
     (0x08, "trapped VMRS"),
     (0x09, "trapped pointer authentication"),
     (0x0a, "trapped 64-byte load or store"),
-    (0x0c, "trapped MRRC of coprocessor 14"),
+    (0x0c, "trapped MRRC access to coprocessor 14"),
     (0x0d, "branch target exception"),
     (0x0e, "illegal execution state"),
     (0x11, "SVC from AArch32"),
@@ -59,7 +59,7 @@ const CLASSES: [(u64, &str); 48] = [
     (0x24, "data abort from EL0"),
     (DATA_ABORT, "data abort"),
     (0x26, "misaligned stack pointer"),
-    (0x27, "memory copy or set"),
+    (0x27, "memory copy or memory set exception"),
     (0x28, "floating-point exception in AArch32"),
     (0x2c, "floating-point exception"),
     (0x2d, "guarded control stack"),
@@ -123,9 +123,11 @@ impl Syndrome {
     ) -> fmt::Result {
         let class = self.class();
         match CLASSES.iter().find(|(number, _)| *number == class) {
-            _ if self.is_compiler_trap() => f.write_str("trap of the compiler, brk")?,
+            _ if self.is_compiler_trap() => {
+                f.write_str("trap instruction from the compiler, brk")?
+            }
             Some((_, name)) => f.write_str(name)?,
-            None => write!(f, "exception of class {class:#04x}")?,
+            None => write!(f, "exception of unknown class {class:#04x}")?,
         }
         match class {
             0x00 | 0x0e => Ok(()),
@@ -178,12 +180,12 @@ impl fmt::Display for Status {
             0x0c..=0x0f => write!(f, "permission fault level {level}"),
             0x10 => f.write_str("external abort"),
             0x11 => f.write_str("tag check fault"),
-            0x14..=0x17 => write!(f, "external abort in a table walk, level {level}"),
+            0x14..=0x17 => write!(f, "external abort in a page table walk, level {level}"),
             0x18 => f.write_str("parity or ECC error"),
-            0x1c..=0x1f => write!(f, "parity or ECC error in a table walk, level {level}"),
+            0x1c..=0x1f => write!(f, "parity or ECC error in a page table walk, level {level}"),
             0x21 => f.write_str("alignment fault"),
             0x30 => f.write_str("TLB conflict"),
-            0x31 => f.write_str("unsupported atomic update of the tables"),
+            0x31 => f.write_str("unsupported atomic hardware update of the page tables"),
             status => write!(f, "fault status {status:#04x}"),
         }
     }

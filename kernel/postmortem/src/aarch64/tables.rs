@@ -72,7 +72,10 @@ impl<const CPUS: usize> Tables<CPUS> {
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub unsafe fn load(&'static self, cpu: usize) {
         let stack = self.stack(cpu);
-        assert!(stack.is_some(), "tables for {CPUS} CPUs, not for CPU {cpu}");
+        assert!(
+            stack.is_some(),
+            "CPU number {cpu} is too high: there are tables for {CPUS} CPUs"
+        );
         let end = stack.map_or(0, |stack| stack.end());
         // SAFETY: the vectors keep all registers of the code that they interrupt, and the documentation of `exceptions!` reserves
         // TPIDR_EL1. The caller guarantees that the CPU is at EL1, where these instructions are valid.

@@ -87,7 +87,7 @@ impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let frame = self.frame;
         if frame.is_on_overflow_stack() {
-            f.write_str("no room on the stack: ")?;
+            f.write_str("no space left on the stack: ")?;
         }
         match frame.kind() {
             Kind::Synchronous => frame
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             words(0, class(0x3f), 0),
-            "exception of class 0x3f, syndrome 0xfe000000"
+            "exception of unknown class 0x3f, syndrome 0xfe000000"
         );
         assert_eq!(words(7, 0xbe00_0000, 0), "SError, syndrome 0xbe000000");
     }
@@ -178,7 +178,7 @@ mod tests {
             |immediate: u64| Syndrome::from_bits_retain(class(0x3c) | immediate).is_breakpoint();
         for trap in [1, 1000, 0x5500, 0x5516, 0x55ff, 0xc470, 0xc473] {
             assert!(!is_breakpoint(trap), "{trap:#x}");
-            let text = format!("trap of the compiler, brk {trap:#x}");
+            let text = format!("trap instruction from the compiler, brk {trap:#x}");
             assert_eq!(words(4, class(0x3c) | trap, 0), text);
         }
         for breakpoint in [0, 2, 0x5600, 0xf000, 0xffff] {
@@ -190,7 +190,7 @@ mod tests {
     fn a_full_stack_of_exceptions_is_named() {
         assert_eq!(
             words(20, class(0), 0),
-            "no room on the stack: undefined instruction"
+            "no space left on the stack: undefined instruction"
         );
     }
 

@@ -62,7 +62,7 @@ impl Mapped {
     /// The MMU, if it is on; or why it cannot be asked.
     pub(crate) fn now(_: Option<u64>) -> Result<Self, &'static str> {
         match Self::control() {
-            None => Err("this is no mode of a kernel"),
+            None => Err("the CPU is in user mode or hypervisor mode"),
             Some(control) if control & 1 == 0 => Err("the MMU is off"),
             Some(control) => Ok(Self {
                 stack: ask((&raw const control) as u32),

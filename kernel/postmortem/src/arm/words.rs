@@ -108,7 +108,7 @@ impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let frame = self.frame;
         if frame.is_on_overflow_stack() {
-            f.write_str("no room on the stack: ")?;
+            f.write_str("no space left on the stack: ")?;
         }
         match frame.kind() {
             Kind::Reset => f.write_str("reset vector"),
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(words(1, 0, 0), "undefined instruction");
         assert_eq!(
             words(17, 0, 0),
-            "no room on the stack: undefined instruction"
+            "no space left on the stack: undefined instruction"
         );
         for breakpoint in [0x222, 0x002] {
             assert_eq!(words(3, breakpoint, 0), "breakpoint");

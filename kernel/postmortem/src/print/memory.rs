@@ -19,7 +19,7 @@ enum Mapped {}
 #[cfg(not(target_os = "none"))]
 impl Mapped {
     const fn now(_: Option<u64>) -> Result<Self, &'static str> {
-        Err("this is the host")
+        Err("this code runs on the host")
     }
 
     const fn is_off() -> bool {
@@ -148,10 +148,13 @@ impl Stacks {
             (Err(why), None, _) => {
                 writeln!(
                     out,
-                    "no stack can be read: {why}, and stacks_by was not called"
+                    "the report cannot read any stack: {why}, and stacks_by was not called"
                 )
             }
-            (Err(why), _, Some(_)) => writeln!(out, "unknown which addresses are mapped: {why}"),
+            (Err(why), _, Some(_)) => writeln!(
+                out,
+                "the report cannot find out which addresses are mapped: {why}"
+            ),
             _ => Ok(()),
         }
     }

@@ -235,7 +235,7 @@ mod tests {
         // SAFETY: the same; it is not the first.
         unsafe { stop_others(|| panic!("nobody is to be stopped"), 9) };
         let text = report("the first");
-        let begin = "\nthe first\nno stack can be read: this is the host, and stacks_by was not called\ncpu ";
+        let begin = "\nthe first\nthe report cannot read any stack: this code runs on the host, and stacks_by was not called\ncpu ";
         assert!(text.starts_with(begin), "{text}");
         let end = "\nno answer from 1 of 3 other CPUs\n";
         assert!(text.ends_with(end), "{text}");
@@ -331,7 +331,10 @@ mod tests {
         let mut text = String::new();
         print_stack_from(&mut text, &Broken, Registers::new(0x1000, 0x8000, 0));
         assert!(text.starts_with("half"), "{text}");
-        assert!(text.contains("\nno stack can be read"), "{text}");
+        assert!(
+            text.contains("\nthe report cannot read any stack"),
+            "{text}"
+        );
     }
 
     #[test]

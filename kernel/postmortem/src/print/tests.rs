@@ -136,10 +136,10 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
         let mut out = String::new();
         print_from(&mut out, &first, Registers::new(0x1024, 0x8000, 0));
         let expected = "first [during the report: second []\n]\n\
-            no stack can be read: this is the host, and stacks_by was not called\n\
+            the report cannot read any stack: this code runs on the host, and stacks_by was not called\n\
             x86_64, no build id, no tables\n  \
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
-            no names: .symbols: empty\n   \
+            no function names: .symbols cannot be used: empty\n   \
             0: 0x0000000000001024 p\n\
             end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
         assert_eq!(out, expected);
@@ -150,7 +150,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
 const FRAMES: &str = "\
 x86_64, no build id, tables verified, code not compared
   rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known
-no names: .symbols: empty
+no function names: .symbols cannot be used: empty
    0: 0x0000000000001024 p
    1: 0x0000000000001018 r
    ----- interrupted -----
@@ -214,7 +214,7 @@ fn the_list_of_a_stopped_cpu_is_in_doubt_if_the_walk_to_its_start_is() {
         });
         text
     };
-    let head = "stopped at 0x1004\nno names: .symbols: empty\n   0: 0x0000000000001004 p\n";
+    let head = "stopped at 0x1004\nno function names: .symbols cannot be used: empty\n   0: 0x0000000000001004 p\n";
     let complete = "end of backtrace: complete, 1 frames\n";
     assert_eq!(list(&CODE), [head, complete].concat());
     let in_doubt = "end of backtrace: outermost function reached, from frame 0 on in doubt \

@@ -185,8 +185,8 @@ fn control_protection(f: &mut fmt::Formatter<'_>, code: u64) -> fmt::Result {
         1 => "near return",
         2 => "far return or interrupt return",
         3 => "missing ENDBRANCH",
-        4 => "restore of a shadow stack",
-        5 => "busy bit of a shadow stack",
+        4 => "wrong restore token on a shadow stack",
+        5 => "wrong busy bit of a shadow stack",
         _ => return write!(f, ", error code {code:#x}"),
     };
     write!(f, ": {what}")
