@@ -153,7 +153,7 @@ impl Architecture {
     #[must_use]
     pub fn abi(&self) -> Abi {
         self.abi
-            .expect("a table is made only where SFrame has an ABI")
+            .expect("tables are made only for architectures with an SFrame ABI")
     }
 
     /// The byte order, of data and of tables.
@@ -235,5 +235,5 @@ impl Architecture {
 
 /// SFrame has register numbers as `u32`, DWARF readers as `u16`; those of the ABIs are below 32.
 fn register(number: u32) -> Register {
-    Register(u16::try_from(number).expect("an ABI's registers have small numbers"))
+    Register(u16::try_from(number).expect("register numbers of an SFrame ABI fit in 16 bits"))
 }

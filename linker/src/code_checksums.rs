@@ -70,7 +70,7 @@ impl CodeChecksums {
             });
             let bytes = bytes.with_context(|| {
                 format!(
-                    "the link with tables has no code at {:#x}, but the link without tables has",
+                    "the first link, without tables, has code at {:#x}, but the second link, with tables, does not",
                     range.start
                 )
             })?;

@@ -24,7 +24,7 @@ pub fn uncompressed<'data>(section: &object::Section<'data, '_>) -> Result<Cow<'
     };
     ensure!(
         claimed <= most,
-        "{size} compressed bytes cannot expand to {claimed} bytes, the size in the section's header"
+        "the compressed section is damaged: {size} bytes cannot expand to {claimed} bytes, the size in its header"
     );
     Ok(compressed.decompress()?)
 }

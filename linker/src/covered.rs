@@ -117,18 +117,18 @@ impl fmt::Display for OfTable<'_> {
         let tenths = if *code == 0 { 1000 } else { tenths };
         write!(
             f,
-            "{} has rows for {}.{} % of the code, {covered} of {code} bytes",
+            "{} has rows for {}.{} % of the code ({covered} of {code} bytes)",
             self.table,
             tenths / 10,
             tenths % 10
         )?;
-        let mut before = "; without rows: ";
+        let mut before = "; functions without rows: ";
         for group in self.covered.missing.iter().take(NAMED) {
             let name = match &*group.name {
                 "" => "assembly and C",
                 name => name,
             };
-            write!(f, "{before}{name}: {} functions", group.functions)?;
+            write!(f, "{before}{name}: {}", group.functions)?;
             before = ", ";
         }
         let others = self.covered.missing.iter().skip(NAMED);
@@ -142,8 +142,7 @@ impl fmt::Display for OfTable<'_> {
 
 /// The advice for too little coverage. `core` and `alloc` need no switch: those of rustup have `.debug_frame` for x86-64 and 32-bit ARM, and
 /// `.eh_frame` for AArch64.
-pub const ADVICE: &str = "backtraces end at code without rows. Synthesize rows from the code (remove --sframe-repair=no); or compile Rust \
-     with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
+pub const ADVICE: &str = "backtraces end at code without unwind rows. To synthesize rows from the code, remove --sframe-repair=no. Or compile Rust with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
 
 /// The first identifier of a path: the crate of a function, or of the trait that it implements.
 fn crate_of(name: &str) -> &str {
@@ -234,8 +233,8 @@ mod tests {
         };
         assert_eq!(
             covered.of_table(".sframe").to_string(),
-            ".sframe has rows for 89.9 % of the code, 899 of 1000 bytes; without rows: core: 412 functions, \
-             assembly and C: 3 functions"
+            ".sframe has rows for 89.9 % of the code (899 of 1000 bytes); functions without rows: core: 412, \
+             assembly and C: 3"
         );
         assert!(!covered.is_at_least(90) && covered.is_at_least(89));
         covered.missing = ["a", "b", "c", "d", "e", "f"]
@@ -247,12 +246,12 @@ mod tests {
             covered
                 .of_table(".sframe")
                 .to_string()
-                .ends_with("d: 1 functions, others: 2")
+                .ends_with("d: 1, others: 2")
         );
         covered = Covered::default();
         assert_eq!(
             covered.of_table(".sframe").to_string(),
-            ".sframe has rows for 100.0 % of the code, 0 of 0 bytes"
+            ".sframe has rows for 100.0 % of the code (0 of 0 bytes)"
         );
         assert!(covered.is_at_least(100));
     }

@@ -100,15 +100,18 @@ impl fmt::Display for Construct {
             Self::NoCfa => f.write_str("no rule for the CFA"),
             Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
             Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
-            Self::NeedsVersion3(what) => write!(f, "{what} need SFrame version 3 (--sframe=v3)"),
-            Self::TooManyRows(rows) => write!(f, "{rows} rows, more than the maximum of 65535"),
-            Self::TooLong => f.write_str("more than 4 GiB of code"),
-            Self::Overlaps(start) => write!(f, "overlaps the function at {start:#x}"),
-            Self::Damaged => f.write_str("damaged in the existing .sframe"),
+            Self::NeedsVersion3(what) => write!(f, "{what} require SFrame version 3 (--sframe=v3)"),
+            Self::TooManyRows(rows) => write!(
+                f,
+                "the function has {rows} rows, more than the maximum of 65535"
+            ),
+            Self::TooLong => f.write_str("the function has more than 4 GiB of code"),
+            Self::Overlaps(start) => write!(f, "the function overlaps the function at {start:#x}"),
+            Self::Damaged => f.write_str("the function is damaged in the existing .sframe"),
             Self::Malformed(error) => write!(f, "malformed call frame instructions: {error}"),
             Self::Unproven(reason) => write!(
                 f,
-                "no call frame information, and no row follows from the code: {reason}"
+                "there is no call frame information, and no row can be synthesized from the code: {reason}"
             ),
         }
     }

@@ -50,7 +50,7 @@ impl<'data> Image<'data> {
                 false => ", big-endian",
             };
             bail!(
-                "unsupported architecture {machine:?}{order}: tables are possible for x86-64, AArch64, s390x and 32-bit ARM"
+                "unsupported architecture {machine:?}{order}: supported architectures are x86-64, AArch64, s390x and 32-bit ARM"
             );
         };
         Ok(Self { architecture, file })
@@ -103,8 +103,7 @@ impl<'data> Image<'data> {
         let overlapping = code.windows(2).find(|pair| pair[1].0 < pair[0].1);
         if let Some([(.., first), (start, _, second)]) = overlapping {
             bail!(
-                "sections {} and {} both contain code at {start:#x}, but tables hold one row and one name per address: link overlays at \
-                 different addresses, or each as its own image",
+                "sections {} and {} both contain code at {start:#x}, but tables can describe only one function per address: link overlays at different addresses or as separate images",
                 first.name().unwrap_or_default().escape_debug(),
                 second.name().unwrap_or_default().escape_debug(),
             );
@@ -194,8 +193,10 @@ pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
     let file = object::File::parse(data).context("damaged ELF file")?;
     match file.kind() {
         ObjectKind::Executable | ObjectKind::Dynamic => Ok(file),
-        ObjectKind::Relocatable => bail!("expected a linked image, found an object file"),
-        kind => bail!("expected a linked image, found an ELF file of type {kind:?}"),
+        ObjectKind::Relocatable => {
+            bail!("the file is an object file, but a linked image was expected")
+        }
+        kind => bail!("the ELF file has type {kind:?}, but a linked image was expected"),
     }
 }
 
@@ -248,7 +249,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     let Ok(header) = Elf::parse(data) else {
         let size = size_of::<Elf>();
         return Some(format!(
-            "the ELF header takes {size} bytes, but the file has only {length}"
+            "the ELF header needs {size} bytes, but the file has only {length} bytes"
         ));
     };
     let endian = header.endian().ok()?;
@@ -269,7 +270,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     tables.into_iter().find_map(|(what, offset, count, size)| {
         let end = offset.saturating_add(u64::from(count) * u64::from(size));
         (count > 0 && end > length)
-            .then(|| format!("the {what} at offset {offset} end at {end}, after the end of the file ({length} bytes)"))
+            .then(|| format!("truncated ELF file: the {what} at offset {offset} extend to {end}, but the file has only {length} bytes"))
     })
 }
 

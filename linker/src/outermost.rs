@@ -132,7 +132,7 @@ pub(crate) fn named(
         Some(_) => {
             let all: Vec<_> = found.keys().map(|start| format!("{start:#x}")).collect();
             bail!(
-                "{switch}={name}: {} functions have this name, at {}: pass the mangled name of one, or rename it",
+                "{switch}={name}: {} functions have this name, at {}: pass the mangled name of one of them, or rename one",
                 all.len(),
                 all.join(", ")
             )
@@ -141,7 +141,9 @@ pub(crate) fn named(
     // Of assembly without `.size`, up to the next function.
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
-        0 => bail!("{switch}={name}: a label inside a function, not a function"),
+        0 => bail!(
+            "{switch}={name}: the name is the name is a label inside a function, not a function"
+        ),
         size => {
             let is_sized = own.is_none_or(|symbol| symbol.is_sized);
             Ok((start..start.saturating_add(size), is_sized))

@@ -39,17 +39,19 @@ impl Reason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Unreached => "unreachable code",
-            Self::StackPointer(_) => "stack pointer loaded from a register or from memory",
-            Self::Depths(_) => "paths with different stack depths meet",
+            Self::StackPointer(_) => "the stack pointer is loaded from a register or from memory",
+            Self::Depths(_) => "code paths with different stack depths join",
             Self::IndirectJump(_) => "indirect jump with unknown targets",
-            Self::AfterCall => "after a call that never returns",
-            Self::Unbalanced(_) => "exit with a stack depth that differs from the entry",
-            Self::NotCode(_) => "bytes that are not an instruction",
-            Self::Entered => "entered by jumps with a different stack depth",
-            Self::NoRule => "call frame information has no row for it",
-            Self::ReturnAddress => "location of the return address unknown",
-            Self::FramePointer => "location of the caller's frame pointer unknown",
-            Self::NotCalled => "never called and never returns",
+            Self::AfterCall => "the code follows a call that never returns",
+            Self::Unbalanced(_) => {
+                "the function exits with a stack depth that differs from its entry"
+            }
+            Self::NotCode(_) => "the bytes are not a valid instruction",
+            Self::Entered => "jumps enter this code with different stack depths",
+            Self::NoRule => "call frame information has no row for this code",
+            Self::ReturnAddress => "the location of the return address is unknown",
+            Self::FramePointer => "the location of the caller's frame pointer is unknown",
+            Self::NotCalled => "the function is never called and never returns",
             Self::TooMuch => "analysis limit reached",
         }
     }

@@ -40,7 +40,7 @@ impl LoadedStackPointers {
             let value = decoder.and_then(|decoder| loaded.value(&program, decoder));
             value.with_context(|| {
                 format!(
-                    "the code at {:#x} loads a constant into the stack pointer in the link without tables, but not in the link with tables",
+                    "in the link without tables, the code at {:#x} loads a constant into the stack pointer, but not in the link with tables",
                     range.start
                 )
             })

@@ -40,7 +40,7 @@ fn no_image() {
         (b"\x7fELF", "damaged ELF file"),
         (
             &[b"\x7fELF\x02\x01\x01".as_slice(), &[0; 57]].concat(),
-            "expected a linked image, found an ELF file of type Unknown",
+            "the ELF file has type of type Unknown",
         ),
     ] {
         fs::write(&file, content).unwrap();
@@ -57,7 +57,7 @@ fn an_object_file() {
     let object = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
     assert_eq!(
         complaint("check", &object),
-        "no section .sframe: link with sframe-link, or add the section with sframe make"
+        "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
     );
 }
 
@@ -135,7 +135,7 @@ fn an_image_without_tables() {
     let executable = std::env::current_exe().unwrap();
     assert_eq!(
         complaint("dump", &executable),
-        "no section .sframe: link with sframe-link, or add the section with sframe make"
+        "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
     );
 }
 

@@ -108,17 +108,17 @@ fn rows_are_kept_replaced_and_taken_out() {
   +0 sp+8 u c-8
 ",
         "\
-68.00 % of 25 bytes of code verified: 9 with the right row, 5 with a wrong row, 3 with a wrong row whose correction is unknown, 0 without a row
+68.00 % of 25 bytes of code verified: 9 with a right row, 5 with a wrong row, 3 with a wrong row whose correction is unknown, 0 without a row
     not verified, 3 bytes: indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
-40.00 % of 5 functions verified: 2, of them 1 corrected
+verified functions: 2 of 5 (40.00 %), 1 of them corrected
     wrong, 1 functions: stack pointer loaded from a register or from memory
     not verified, 1 functions: indirect jump with unknown targets
     not verified, 1 functions: unreachable code
 2 bytes fill room
 6..8: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
 12..15: sp+8 u c-8, is sp+16 u c-8, at mov rsp,[rdi] after push rbx
-15..18: sp+8 u c-8, is stack pointer loaded from a register or from memory, at 0xffffffff8010000c, at nop after mov rsp,[rdi]
+15..18: sp+8 u c-8, is the stack pointer is loaded from a register or from memory, at 0xffffffff8010000c, at nop after mov rsp,[rdi]
 0 functions, 0 rows made
 ");
 }
@@ -162,15 +162,15 @@ fn rows_are_made() {
   +0 sp+8 u c-8
 43..44
   +0 sp+8 u c-8
-44..51 left out: no call frame information, and no row follows from the code: indirect jump with unknown targets, at 0xffffffff8010002c
-51..63 left out: no call frame information, and no row follows from the code: never called and never returns
+44..51 left out: there is no call frame information, and no row can be synthesized from the code: indirect jump with unknown targets, at 0xffffffff8010002c
+51..63 left out: there is no call frame information, and no row can be synthesized from the code: never called and never returns
 ",
         "\
-65.00 % of 60 bytes of code verified: 21 with the right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
+65.00 % of 60 bytes of code verified: 21 with a right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
     no row, 7 bytes: indirect jump with unknown targets
     no row, 12 bytes: never called and never returns
     no row, 2 bytes: unreachable code
-100.00 % of 1 functions verified: 1, of them 0 corrected
+verified functions: 1 of 1 (100.00 %), 0 of them corrected
 3 bytes fill room
 21..24 made
 26..36 made
@@ -210,8 +210,8 @@ fn handlers_are_signal_frames() {
   +2 (sp+24) u (sp+0)
 ",
         "\
-100.00 % of 13 bytes of code verified: 3 with the right row, 6 with a wrong row, 0 with a wrong row whose correction is unknown, 4 without a row
-100.00 % of 2 functions verified: 2, of them 2 corrected
+100.00 % of 13 bytes of code verified: 3 with a right row, 6 with a wrong row, 0 with a wrong row whose correction is unknown, 4 without a row
+verified functions: 2 of 2 (100.00 %), 2 of them corrected
 0 bytes fill room
 1..3: (sp+24) u (sp+0), is (sp+32) u (sp+8), at nop after push rax
 9..10: sp+8 u c-8, is (sp+24) u (sp+0), at push rax after iretq
@@ -253,8 +253,8 @@ fn keys_are_kept() {
   +12 sp+0 u u
 ",
         "\
-100.00 % of 36 bytes of code verified: 16 with the right row, 4 with a wrong row, 0 with a wrong row whose correction is unknown, 16 without a row
-100.00 % of 1 functions verified: 1, of them 1 corrected
+100.00 % of 36 bytes of code verified: 16 with a right row, 4 with a wrong row, 0 with a wrong row whose correction is unknown, 16 without a row
+verified functions: 1 of 1 (100.00 %), 1 of them corrected
 4 bytes fill room
 8..12: sp+0 u u[s], is sp+16 u u[s], at add		sp, sp, #0x10 after sub		sp, sp, #0x10
 20..36 made
@@ -297,16 +297,16 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
   +0 sp+8 u c-8
   +1 sp+16 u c-8
   +2 sp+8 u c-8
-17..20 left out: no call frame information, and no row follows from the code: never called and never returns
+17..20 left out: there is no call frame information, and no row can be synthesized from the code: never called and never returns
 ",
         "\
-85.00 % of 20 bytes of code verified: 11 with the right row, 1 with a wrong row, 2 with a wrong row whose correction is unknown, 3 without a row
+85.00 % of 20 bytes of code verified: 11 with a right row, 1 with a wrong row, 2 with a wrong row whose correction is unknown, 3 without a row
     no row, 3 bytes: never called and never returns
-0.00 % of 1 functions verified: 0, of them 0 corrected
+verified functions: 0 of 1 (0.00 %), 0 of them corrected
     wrong, 1 functions: stack pointer loaded from a register or from memory
 0 bytes fill room
 1..2: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
-9..11: sp+16 u c-8, is stack pointer loaded from a register or from memory, at 0xffffffff80100006, at jmp short 0FFFFFFFF80100009h after mov rsp,[rdi]
+9..11: sp+16 u c-8, is the stack pointer is loaded from a register or from memory, at 0xffffffff80100006, at jmp short 0FFFFFFFF80100009h after mov rsp,[rdi]
 14..17 made
 1 functions, 3 rows made
 ",

@@ -301,7 +301,7 @@ fn reasons_name_the_instruction() {
         found += &format!("{start}..{end} {}: {at:?}\n", reason.words());
     }
     let expected = "5..7 stack pointer loaded from a register or from memory: Some(2)
-13..15 paths with different stack depths meet: Some(13)
+13..15 code paths with different stack depths join: Some(13)
 15..16 indirect jump with unknown targets: Some(16)
 16..18 indirect jump with unknown targets: Some(16)
 18..19 exit with a stack depth that differs from the entry: Some(19)

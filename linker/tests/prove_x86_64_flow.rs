@@ -128,7 +128,7 @@ fn a_way_out_with_another_stack_proves_nothing() {
     check(
         "depths",
         &text,
-        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 withdrawn: paths with different stack depths meet\n",
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 withdrawn: code paths with different stack depths join\n",
     );
     let text = [function("_start", "push %rbx\n ret")];
     check(

@@ -111,7 +111,7 @@ fn functions() {
     expect(
         Version::V3,
         &[(ENTRY + 1, start - 8)],
-        "error: .sframe: functions out of order in a table marked as sorted: 1, first at 0x820\n",
+        "error: .sframe: the table is marked as sorted, but its functions are not in order: 1, first at 0x820\n",
     );
     // Where nobody says so it is allowed, and only cannot be verified.
     let mut bytes = table(&X86_64, Version::V3);

@@ -42,7 +42,7 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
             self.why
-                .map_or("the code gives a different value", Why::words),
+                .map_or("the code computes a different value", Why::words),
         )
     }
 }

@@ -105,23 +105,29 @@ impl Why {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Entered => "its value at the entry is unknown",
-            Self::Ways => "paths with different values meet",
-            Self::Written => "an instruction overwrites it",
+            Self::Entered => "the value at the function entry is unknown",
+            Self::Ways => "code paths with different values join",
+            Self::Written => "an instruction overwrites the value",
             Self::Moved => {
-                "the stack pointer is moved by an unknown amount, or the return address is changed"
+                "the code moves the stack pointer by an unknown amount or changes the return address"
             }
-            Self::Stored => "a store may overwrite it",
-            Self::NothingStored => "it is loaded from memory with unknown content",
-            Self::NotFollowed => "it is loaded from an unknown stack address",
-            Self::CalleeMay => "a callee may overwrite it",
-            Self::CalleeDoes => "a callee does not preserve it",
-            Self::NoWay => "unreachable code",
-            Self::Taken => "its address is taken, but no function is declared there",
-            Self::AnyJump => "a jump with unknown targets may lead there",
-            Self::DeclaredOtherwise => "it is never called, and its first row does not fit a call",
-            Self::NotEntered => "nothing in the code shows that the processor enters it",
-            Self::LeadsToTrapReturn => "it is never called, and leads to a return from a trap",
+            Self::Stored => "a store may overwrite the saved value",
+            Self::NothingStored => "the value is loaded from memory with unknown content",
+            Self::NotFollowed => "the value is loaded from an unknown stack address",
+            Self::CalleeMay => "a called function may overwrite the value",
+            Self::CalleeDoes => "a called function does not preserve the value",
+            Self::NoWay => "the code is unreachable",
+            Self::Taken => {
+                "the address of this code is taken, but no function is declared at that address"
+            }
+            Self::AnyJump => "a jump with unknown targets may reach this code",
+            Self::DeclaredOtherwise => {
+                "the function is never called, and its first row does not describe the state after a call"
+            }
+            Self::NotEntered => "nothing in the code shows that the CPU enters this trap handler",
+            Self::LeadsToTrapReturn => {
+                "the code is never called, and continues to a return from a trap"
+            }
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             let scale = architecture.cfa_scale;
             return Err(rule(
                 "CFA",
-                &format!("its offset is not a multiple of {scale}"),
+                &format!("the offset in the rule is not a multiple of {scale}"),
             ));
         }
         Ok(Converted::Row(converted))

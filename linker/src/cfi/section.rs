@@ -32,8 +32,8 @@ where
     let step = Step::new("reading call frames", section.section().len());
     loop {
         let damaged = || match last {
-            Some(offset) => format!("damaged after its entry at {offset:#x}"),
-            None => "damaged at its first entry".to_owned(),
+            Some(offset) => format!("the section is damaged after the entry at offset {offset:#x}"),
+            None => "the section is damaged at its first entry".to_owned(),
         };
         let Some(entry) = entries.next().with_context(damaged)? else {
             break;

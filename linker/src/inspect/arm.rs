@@ -81,7 +81,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     for left in &frames.left_out {
         writeln!(
             out,
-            "    damaged function: {:#x}, {} bytes\n",
+            "    damaged function at {:#x}, {} bytes\n",
             left.start, left.size
         )?;
     }

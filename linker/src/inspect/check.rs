@@ -164,7 +164,8 @@ pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<C
             if with_lines && !code.has_lines {
                 symbols_uncompared = Some("no debug information");
             } else if !code.missing.is_empty() {
-                symbols_uncompared = Some("the .dwo files with its debug information are missing");
+                symbols_uncompared =
+                    Some("the .dwo files with the debug information of this file are missing");
             }
             match symbols_uncompared {
                 Some(_) => None,

@@ -94,55 +94,61 @@ impl Accepted {
         let hundredths = self.proven * 10_000 / self.bytes.max(1);
         writeln!(
             out,
-            "the checker accepts the rows of {} of {} bytes, {}.{:02} %",
+            "the checker proved the unwind rows of {} of {} code bytes, {}.{:02} %",
             self.proven,
             self.bytes,
             hundredths / 100,
             hundredths % 100,
         )?;
         if let Some(bytes) = self.listed {
-            writeln!(out, "the tables list {bytes} bytes as unproven")?;
+            writeln!(
+                out,
+                "the tables mark the rows of {bytes} code bytes as unproven"
+            )?;
         }
         if let Some((bytes, first)) = self.unlisted {
             writeln!(
                 out,
-                "error: the tables do not list {bytes} bytes with unproven rows, first at {first:#x}; link the image again"
+                "error: the tables do not mark the unproven rows of {bytes} code bytes, first at {first:#x}; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the tables list the row at {at:#x} as proven if the processor entered the function, but the code does not prove it; \
-                 link the image again"
+                "error: the tables mark the row at {at:#x} as proven if the CPU entered the function by a trap, but the code does not prove the row; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {
             writeln!(
                 out,
-                "error: the tables contain a location of the link register at {at:#x} that the code does not prove; link the image again"
+                "error: for the code at {at:#x}, the tables contain a link register location that the code does not prove; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_stack_pointer {
             writeln!(
                 out,
-                "error: the tables contain a stack pointer for the code at {at:#x} that the code does not load; link the image again"
+                "error: for the code at {at:#x}, the tables contain a stack pointer value that the code does not load; link the image again"
             )?;
         }
         let mut reasons: Vec<_> = self.unproven.iter().collect();
         reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {
-            let why = why.map_or("the code gives a different value", Why::words);
+            let why = why.map_or("the code computes a different value", Why::words);
             let place = match symbols.at(*first) {
                 Some(symbol) => Names::Short.name(&symbol.name),
                 None => "code without a symbol name".to_owned(),
             };
             writeln!(
                 out,
-                "    {bytes} bytes: {part} is unproven: {why}; first at {first:#x}, {place}"
+                "    {bytes} bytes: {part} is unproven, because {why}; first at {first:#x}, {place}"
             )?;
         }
         if reasons.len() > MAX_REASONS {
-            writeln!(out, "    and {} more reasons", reasons.len() - MAX_REASONS)?;
+            writeln!(
+                out,
+                "    {} more reasons are not shown",
+                reasons.len() - MAX_REASONS
+            )?;
         }
         Ok(())
     }

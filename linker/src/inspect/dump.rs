@@ -63,11 +63,14 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "    Proof: none\n");
     };
     let bytes = list.bytes();
-    writeln!(out, "    Proof: all rows except {bytes} bytes of code")?;
+    writeln!(
+        out,
+        "    Proof: all rows, except the rows of {bytes} bytes of code"
+    )?;
     for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
         let unless = match is_entered {
-            true => ", unless the processor entered the function",
+            true => ", unless the CPU entered the function by a trap",
             false => "",
         };
         writeln!(
@@ -158,7 +161,7 @@ fn rows(section: &Section<'_>, function: &Function<'_>, out: &mut dyn Write) -> 
     if count < function.row_count() {
         writeln!(
             out,
-            "    damaged: {} more rows",
+            "    damaged: {} more rows cannot be read",
             function.row_count() - count
         )?;
     }

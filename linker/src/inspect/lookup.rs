@@ -51,7 +51,7 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
     };
     match outcome.map(|()| found.proof) {
         Ok(Proof::Unproven) => write!(out, ", unproven")?,
-        Ok(Proof::IfEntered) => write!(out, ", proven if the processor entered the function")?,
+        Ok(Proof::IfEntered) => write!(out, ", proven if the CPU entered the function by a trap")?,
         _ => {}
     }
     writeln!(out)?;

@@ -85,7 +85,7 @@ impl<'data> Subject<'data> {
         let section = image::section(&file, sframe::SECTION)?;
         let section = match section {
             None if !is_arm => bail!(
-                "no section .sframe: link with sframe-link, or add the section with sframe make"
+                "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
             ),
             section => section,
         };
@@ -123,7 +123,7 @@ impl<'data> Subject<'data> {
             false => None,
         };
         if section.is_none() && map.is_none() && exceptions.is_none() {
-            bail!("neither a section .unwind_map nor a section .ARM.exidx");
+            bail!("the file has neither a section .unwind_map nor a section .ARM.exidx");
         }
         Ok(Self {
             section,

@@ -126,7 +126,7 @@ impl Proven {
             };
             writeln!(
                 out,
-                "{start:#x}, {size} bytes, {}: interrupt handler {with} an error code, but call frame information describes a called function",
+                "{start:#x}, {size} bytes, {}: the code is an interrupt handler {with} an error code, but call frame information describes a called function",
                 self.place(start),
             )?;
         }
@@ -134,11 +134,11 @@ impl Proven {
             |list: &[Contradiction]| list.iter().map(|one| one.end - one.start).sum::<u64>();
         let handlers = match self.handlers.len() {
             0 => String::new(),
-            handlers => format!(", and in {handlers} interrupt handlers"),
+            handlers => format!(", interrupt handlers: {handlers}"),
         };
         writeln!(
             out,
-            "call frame information contradicts the code in {} places, {} bytes{handlers}; the table contradicts it in {} places",
+            "places where call frame information contradicts the code: {} ({} bytes){handlers}; places where the table contradicts the code: {}",
             self.mended.len(),
             bytes(&self.mended),
             self.wrong.len(),
@@ -149,7 +149,7 @@ impl Proven {
             Some(accepted) => accepted.write(&self.symbols, out),
             None => writeln!(
                 out,
-                "the checker accepts no row, because it could not follow the code"
+                "the checker proved no unwind row, because it could not follow the code"
             ),
         }
     }
@@ -169,7 +169,7 @@ impl Proven {
         writeln!(out, "    row   {}", rule::line(&one.said))?;
         match &one.found {
             Ok(row) => writeln!(out, "    right {}", rule::line(row)),
-            Err(reason) => writeln!(out, "    right unknown: {reason}"),
+            Err(reason) => writeln!(out, "    right row unknown: {reason}"),
         }
     }
 

@@ -19,7 +19,7 @@ impl Check {
             Some(proven) => proven.write(out)?,
             None => writeln!(
                 out,
-                "not compared with the code: unsupported instruction set"
+                "rows not compared with the code, because the instruction set is not supported"
             )?,
         }
         for difference in &comparison.differences {
@@ -31,8 +31,8 @@ impl Check {
                 out,
                 "{start:#x}, {size} bytes: {}: {why}",
                 match self.table {
-                    map::SECTION => "not expressible in a rule map",
-                    _ => "not expressible in SFrame",
+                    map::SECTION => "the row cannot be expressed in a rule map",
+                    _ => "the row cannot be expressed in SFrame",
                 }
             )?;
         }
@@ -48,7 +48,7 @@ impl Check {
         }
         writeln!(
             out,
-            "{} functions, {} rows, {} addresses compared: {} differences",
+            "compared {} functions, {} rows and {} addresses: {} differences",
             comparison.functions,
             comparison.rows,
             comparison.addresses,
@@ -61,17 +61,20 @@ impl Check {
             let (count, differences) = (map.addresses, map.differences.len());
             writeln!(
                 out,
-                "{count} addresses of .unwind_map compared with .sframe: {differences} differences"
+                "compared {count} addresses of .unwind_map with .sframe: {differences} differences"
             )?;
         }
         match &self.exceptions {
-            Some(Ok(entries)) => writeln!(out, "{entries} entries of .ARM.exidx can be read")?,
+            Some(Ok(entries)) => writeln!(out, "all {entries} entries of .ARM.exidx can be read")?,
             Some(Err(why)) => writeln!(out, "error: .ARM.exidx: {why}")?,
             None => {}
         }
         match &self.code {
-            Ok(0) => writeln!(out, "no code was compared with checksums in the tables")?,
-            Ok(bytes) => writeln!(out, "{bytes} bytes of code match their checksums")?,
+            Ok(0) => writeln!(out, "the tables contain no checksums of the code")?,
+            Ok(bytes) => writeln!(
+                out,
+                "{bytes} bytes of code match the checksums in the tables"
+            )?,
             Err(why) => writeln!(out, "error: {why}")?,
         }
         self.strict.write(out)?;
@@ -80,14 +83,14 @@ impl Check {
             if !covered.is_at_least(least) {
                 writeln!(
                     out,
-                    "error: rows cover less than {least} % of the code: {ADVICE}"
+                    "error: less than {least} % of the code has unwind rows: {ADVICE}"
                 )?;
             }
         }
         if self.uncompared > 0 {
             writeln!(
                 out,
-                "{} functions not compared: only {} describes them",
+                "functions not compared: {}, because only {} describes them",
                 self.uncompared, self.table
             )?;
         }
@@ -102,7 +105,7 @@ impl Check {
         }
         writeln!(
             out,
-            "{} answers of .symbols compared, {} of them with all frames, {} with the outermost line: {} differences",
+            "compared .symbols with debug information at {} addresses, {} with all inlined frames and {} with only the outermost line: {} differences",
             symbols.answers,
             symbols.exact,
             symbols.outer,
@@ -111,7 +114,7 @@ impl Check {
         let (exact, faults) = (symbols.exact_faults, symbols.faults);
         writeln!(
             out,
-            "{exact} of {faults} instructions that can fault have all inlined frames"
+            "all inlined frames are known for {exact} of {faults} instructions that can fault"
         )
     }
 }

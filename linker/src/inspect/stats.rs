@@ -75,7 +75,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
     if unwinding > 0 && !is_arm {
         writeln!(
             out,
-            ".sframe is {} of .eh_frame and .eh_frame_hdr",
+            ".sframe has {} of the size of .eh_frame and .eh_frame_hdr",
             percent(sframe, unwinding)
         )?;
     }
@@ -130,7 +130,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
-        ".sframe: header {header} bytes, functions {index}, rows {rows} ({used} rows, {stored} stored)"
+        ".sframe, in bytes: header {header}, functions {index}, rows {rows} ({used} rows, of which {stored} are stored)"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
@@ -189,8 +189,8 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
         None => subject.tables.function_at(address).is_some(),
     };
     let words = match subject.section {
-        Some(_) => "in .eh_frame, not in .sframe",
-        None => "in call frame information, not in .unwind_map",
+        Some(_) => "the function is in .eh_frame, but not in .sframe",
+        None => "the function is in call frame information, but not in .unwind_map",
     };
     for function in &frames.functions {
         if !has(function.start) {
@@ -210,7 +210,7 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
     if reasons.len() > BIGGEST {
         writeln!(
             out,
-            "          and for {} more reasons",
+            "          {} more reasons are not shown",
             reasons.len() - BIGGEST
         )?;
     }

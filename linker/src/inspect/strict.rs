@@ -97,11 +97,11 @@ impl Strict {
     fn header(&mut self, section: &Section<'_>, architecture: &Architecture) {
         let (found, expected) = (section.abi(), architecture.abi());
         if found != expected {
-            let what = format!("a table for {found:?} in a file for {expected:?}");
+            let what = format!("the table is for {found:?}, but the file is for {expected:?}");
             self.add(ERROR, &what, None);
         }
         if section.byte_order() != found.byte_order() {
-            let what = format!("{found:?} with the wrong byte order");
+            let what = format!("the table for {found:?} has the wrong byte order");
             self.add(ERROR, &what, None);
         }
         if found == Abi::Amd64
@@ -121,7 +121,7 @@ impl Strict {
         for index in 0..section.function_count() {
             let raw = Raw::of(section, bytes, index);
             let Some(function) = section.function(index) else {
-                let what = format!("rows of function {index} outside of the table");
+                let what = format!("the rows of function {index} are outside the table");
                 self.add(ERROR, &what, None);
                 continue;
             };
@@ -130,15 +130,15 @@ impl Strict {
                 match is_sorted {
                     true => self.add(
                         ERROR,
-                        "functions out of order in a table marked as sorted",
+                        "the table is marked as sorted, but its functions are not in order",
                         start,
                     ),
-                    false => self.add(NOTE, "functions out of order", start),
+                    false => self.add(NOTE, "the functions are not in order", start),
                 }
             }
             before = function.start();
             if raw.has_reserved_bits(section) {
-                self.add(NOTE, "functions with reserved bits set", start);
+                self.add(NOTE, "functions have reserved bits set", start);
             }
             let count = u64::from(function.row_count());
             all += count;
@@ -150,7 +150,9 @@ impl Strict {
         }
         let header = u64::from(section.row_count());
         if ![all, stored].contains(&header) {
-            let what = format!("the header counts {header} rows, the functions have {all}");
+            let what = format!(
+                "the header has a row count of {header}, but the functions have {all} rows"
+            );
             self.add(ERROR, &what, None);
         }
     }
@@ -166,28 +168,32 @@ impl Strict {
         for row in function.rows() {
             match before {
                 None if row.offset > 0 => {
-                    self.add(NOTE, "functions without a row for their start", start);
+                    self.add(NOTE, "functions have no row for their start", start);
                 }
                 Some(before) if row.offset < before => {
-                    self.add(ERROR, "rows out of order", start);
+                    self.add(ERROR, "the rows of a function are not in order", start);
                 }
                 Some(before) if row.offset == before => {
-                    self.add(NOTE, "rows with the same start as the previous row", start);
+                    self.add(
+                        NOTE,
+                        "rows start at the same address as the previous row",
+                        start,
+                    );
                 }
                 _ => {}
             }
             if row.offset > size {
-                self.add(ERROR, "rows after their function's end", start);
+                self.add(ERROR, "rows start after the end of their function", start);
             } else if row.offset == size && size > 0 {
-                self.add(NOTE, "rows that start at their function's end", start);
+                self.add(NOTE, "rows start at the end of their function", start);
             }
             if row.signed && !is_arm {
-                self.add(NOTE, "rows with reserved bits set", start);
+                self.add(NOTE, "rows have reserved bits set", start);
             }
             (count, before) = (count + 1, Some(row.offset));
         }
         if count < function.row_count() {
-            self.add(ERROR, "rows that cannot be read", start);
+            self.add(ERROR, "rows cannot be read", start);
         }
     }
 
@@ -205,7 +211,7 @@ impl Strict {
             if reached.is_some_and(|reached| start <= reached) {
                 self.add(
                     ERROR,
-                    "functions that overlap the previous one",
+                    "functions overlap the previous function",
                     Some(start),
                 );
             }

@@ -271,7 +271,7 @@ fn fill(
     let has_build_id = plan.line.has_build_id();
     if let Some(section) = loaded::hidden_build_id(&linked)?.filter(|_| has_build_id) {
         eprintln!(
-            "sframe-link: warning: the tables contain no build id, because section {} contains it and is not a note section: give \
+            "sframe-link: warning: the tables contain no build ID, because the build ID is in section {}, which is not a note section: give \
              .note.gnu.build-id its own output section in the linker script",
             printable(&section),
         );
@@ -333,7 +333,7 @@ fn refused(
             let complaint = script::first_error(&outcome.messages);
             (
                 places,
-                format!("the linker rejects tables after section {place}: {complaint}"),
+                format!("the linker cannot place tables after section {place}: {complaint}"),
             )
         }
     };

@@ -43,7 +43,7 @@ impl Tables {
         let comparison = compare(&tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written .sframe differs from the rows of this link at {} addresses, first {first}; please report this",
+                "the written .sframe differs from the rows of this link at {} addresses, the first is {first}; please report this",
                 comparison.differences.len(),
             );
         }
@@ -102,7 +102,7 @@ impl Tables {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {
                 bail!(
-                    "the written rule map differs from the rows of this link at {} addresses, first {first}; please report this",
+                    "the written rule map differs from the rows of this link at {} addresses, the first is {first}; please report this",
                     different.len(),
                 );
             }
@@ -112,7 +112,7 @@ impl Tables {
         let comparison = crate::map::compare(&map, tables, &self.frames.functions, unproven);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written rule map differs from .sframe at {} addresses, first {first}; \
+                "the written rule map differs from .sframe at {} addresses, the first is {first}; \
                  please report this",
                 comparison.differences.len(),
             );
@@ -146,7 +146,7 @@ impl Tables {
             section
                 .data
                 .starts_with(&blob.to_bytes(section.address, build_id)),
-            "the written .symbols reads back differently; please report this"
+            "the written .symbols differs from the generated .symbols; please report this"
         );
         let functions = match self.is_compared {
             true => SAMPLE_AGAIN,
@@ -161,7 +161,7 @@ impl Tables {
         let comparison = symbols::compare(&table, &self.code, coverage);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the generated .symbols differs from debug information at {} addresses, first {first}; \
+                "the generated .symbols differs from debug information at {} addresses, the first is {first}; \
                  please report this",
                 comparison.differences.len(),
             );

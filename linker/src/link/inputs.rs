@@ -117,7 +117,10 @@ impl Found {
             let addresses = addresses.get_or_insert_with(|| Addresses::of(image));
             // A damaged table in an input is a warning: it must not fail the link.
             if let Err(error) = inputs.add(object, addresses, path) {
-                let line = format!("ignoring the .sframe of {}: {error:#}", path.display());
+                let line = format!(
+                    "ignoring .sframe in the input file {}: {error:#}",
+                    path.display()
+                );
                 // One message for all members of an archive.
                 if !inputs.lost.contains(&line) {
                     inputs.lost.push(line);
@@ -203,7 +206,7 @@ impl Inputs {
             let of_this = names.get(&function.start);
             if of_this.is_none() {
                 self.lost.push(format!(
-                    "ignoring .sframe rows of unnamed code in {} ({} bytes): its address in the image is unknown",
+                    "ignoring .sframe rows of code without a symbol in {} ({} bytes), because the address of the code in the image is unknown",
                     path.display(),
                     function.size
                 ));
@@ -216,7 +219,7 @@ impl Inputs {
                 // The linker removed it, or it has no name.
                 Ok(None) => {}
                 Err(name) => self.lost.push(format!(
-                    "ignoring the .sframe rows of {name} in {}: several functions have this name",
+                    "ignoring the .sframe rows of {name} in {}, because several functions have this name",
                     path.display()
                 )),
             }

@@ -44,7 +44,7 @@ pub(super) fn keep(name: &Path, line: &CommandLine, arguments: &[OsString]) -> R
             let is_ours = is_empty || has(MARK) || has(KEPT_ARGUMENTS);
             ensure!(
                 is_ours,
-                "the folder contains files that no link put there: pass an empty folder"
+                "the folder contains files that sframe-link did not write: pass an empty folder"
             );
             fs::remove_dir_all(folder)?;
         }

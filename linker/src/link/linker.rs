@@ -56,14 +56,13 @@ impl Linker {
         if let Some(name) = linker_by_name(called_as) {
             let path = in_search_path(name);
             return path.map(Self::at).with_context(|| {
-                format!("no other {name} in PATH: name a linker with --sframe-linker or {LINKER_VARIABLE}")
+                format!("PATH contains no other {name}: pass the linker with --sframe-linker or {LINKER_VARIABLE}")
             });
         }
         let path = in_search_path("rust-lld").or_else(in_toolchain);
         let Some(path) = path else {
             bail!(
-                "rust-lld is neither in PATH nor in rustc's toolchain: name a linker with --sframe-linker or \
-                 {LINKER_VARIABLE}"
+                "rust-lld is neither in PATH nor in rustc's toolchain: pass a linker with --sframe-linker or {LINKER_VARIABLE}"
             );
         };
         Ok(Self::at(path))

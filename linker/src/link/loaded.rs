@@ -60,7 +60,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
 
 fn differs(what: &str) -> String {
     format!(
-        "{what} the stripped image, so that the tables do not fit: link without the switches that strip, and strip the image afterwards"
+        "{what} the stripped image, so the tables do not match it: link without the options that strip the image, and strip it afterwards"
     )
 }
 

@@ -33,8 +33,7 @@ pub(super) const PLACE_THEM: &str = "add INCLUDE tables.ld to the linker script 
      --sframe-script prints tables.ld)";
 
 /// What to do where a linker script has memory regions, and the linker cannot choose.
-pub(super) const NAME_REGION: &str = "copy the sections that sframe-link --sframe-script prints into the linker script, after all code, \
-     each with its memory region (> FLASH)";
+pub(super) const NAME_REGION: &str = "copy the output of sframe-link --sframe-script into the linker script after all code, and give each section its memory region (> FLASH)";
 
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
@@ -93,8 +92,7 @@ pub(super) fn find<'data>(
     });
     ensure!(
         is_loaded || size == 0,
-        "section {name} ({:#x} to {end:#x}) is in no loaded segment: in the linker script, assign it to a PT_LOAD program header, without \
-         NOLOAD, INFO or DSECT",
+        "section {name} ({:#x} to {end:#x}) is not in a loaded segment: in the linker script, assign the section to a PT_LOAD program header, without NOLOAD, INFO or DSECT",
         section.address,
     );
     Ok(section)
@@ -116,7 +114,7 @@ fn part<'data>(
         offset: around.offset + at as u64,
         data: data.with_context(|| {
             format!(
-                "no space of {size} bytes for {} at {start:#x}",
+                "section {} needs {size} bytes at {start:#x}, but the space is not free",
                 place.section
             )
         })?,

@@ -25,7 +25,9 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
     } else {
         "no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
-    Some(format!("--symbols={made} instead of {wanted}: {why}"))
+    Some(format!(
+        "the link used --symbols={made} instead of {wanted}, because {why}"
+    ))
 }
 
 /// Warnings for code whose lines are left out: one for each reason.
@@ -35,7 +37,7 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = code.missing.first() {
         lines.push(format!(
-            "no lines for {} compilation units, whose .dwo files cannot be read, first {}: keep these files until the image is linked, or \
+            "no source lines for {} compilation units, because their .dwo files cannot be read, first {}: keep these files until the image is linked, or \
              compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
             code.missing.len(),
             printable(&first.to_string_lossy()),
@@ -44,16 +46,15 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     for (why, text) in [
         (
             Disagreement::Other,
-            "debug information describes a different function there: check symbol sizes (.size), and whether symbols are stripped",
+            "debug information describes a different function at this address: check the symbol sizes (.size), and whether symbols are stripped",
         ),
         (
             Disagreement::NoFunction,
-            "debug information has lines but no function there: compile with debug = \"limited\" (-C debuginfo=1); for gcc, which omits \
-             functions identical to others, add -fno-ipa-icf",
+            "debug information has lines but no function at this address: compile with debug = \"limited\" (-C debuginfo=1). For gcc, add -fno-ipa-icf, because gcc omits the debug information of merged identical functions",
         ),
         (
             Disagreement::Removed,
-            "debug information of functions that the linker removed covers the same addresses: link the code at a higher address",
+            "functions that the linker removed have debug information for the same addresses: link the code at a higher address",
         ),
     ] {
         let mut of_reason = code.unlined.iter().filter(|one| one.why == why);
@@ -62,7 +63,7 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
         };
         let name = code.names.text(code.functions[first.function].name);
         lines.push(format!(
-            "no lines for code of {} functions, first {name} at {:#x}: {text}",
+            "no line information for code in some functions: {} in total, first {name} at {:#x}: {text}",
             1 + of_reason.count(),
             first.address,
         ));
@@ -77,8 +78,8 @@ pub fn no_map(tables: &Tables) -> Option<String> {
         return None;
     };
     Some(match &tables.table {
-        Some(_) => format!("no rule map, so .sframe is loaded: {why}"),
-        None => format!("no rule map: {why}"),
+        Some(_) => format!("the link made no rule map, so .sframe is loaded: {why}"),
+        None => format!("the link made no rule map: {why}"),
     })
 }
 
@@ -94,7 +95,7 @@ fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
     let LeftOut { start, size, why } = left;
     let name = place_of(tables, *start).unwrap_or_else(|| "code without a symbol name".to_owned());
     let table = tables.rows_section();
-    format!("left out of {table}: {name} at {start:#x}, {size} bytes: {why}")
+    format!("no rows in {table} for {name} at {start:#x} ({size} bytes): {why}")
 }
 
 /// The function at an address, with the offset in it unless that is 0.
@@ -156,7 +157,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             .filter(|(_, count)| *count != Count::default());
         for (origin, count) in others {
             lines.push(format!(
-                "of them {origin}: {} functions, {} rows",
+                "included above, {origin}: {} functions, {} rows",
                 count.functions, count.rows
             ));
         }
@@ -181,7 +182,7 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "rows compared with the code: {} of {} bytes verified; call frame information contradicts it in {} places: {} bytes corrected, {} removed",
+        "rows verified against the code: {} of {} bytes; places where call frame information contradicts the code: {}; bytes with corrected rows: {}; bytes with removed rows: {}",
         tally.decided(),
         tally.code(),
         tables.contradictions.len(),
@@ -197,7 +198,7 @@ fn unproven(tables: &Tables) -> Option<String> {
     let rows = rows.filter(|function| !function.rows.is_empty());
     let all: u64 = rows.map(|function| u64::from(function.size)).sum();
     Some(format!(
-        "unproven rows: {} of {all} bytes, in {} ranges",
+        "unproven rows: {} of {all} bytes of code, in {} ranges",
         unproven.bytes(),
         unproven.ranges().len(),
     ))
@@ -213,7 +214,10 @@ pub fn stats(tables: &Tables) -> String {
     };
     sizes(tables).into_iter().for_each(&mut line);
     let left_out = left_out(tables);
-    line(format!("left out: {}", left_out.len()));
+    line(format!(
+        "functions left out of the tables: {}",
+        left_out.len()
+    ));
     for left_out in left_out {
         line(format!("  {left_out}"));
     }

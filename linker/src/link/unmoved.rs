@@ -12,7 +12,7 @@ use crate::symbols::{Coding, Decoded, Symbols, printable};
 
 /// The advice for code that moves between the two links.
 const MOVED: &str =
-    "the linker script needs INCLUDE tables.ld after every section that contains code";
+    "in the linker script, add INCLUDE tables.ld after every section that contains code";
 
 /// The code of the first link, and its call frame information.
 pub(super) struct First {
@@ -64,18 +64,18 @@ impl Tables {
             let (from, to) = (before.address, after.address);
             ensure!(
                 before.name == after.name && from == to,
-                "section {name} is at {from:#x} without tables, and section {} is at {to:#x} with them: {MOVED}",
+                "without tables, section {name} is at {from:#x}, but with tables, section {} is at {to:#x}: {MOVED}",
                 printable(&String::from_utf8_lossy(&after.name)),
             );
             let (from, to) = (before.bytes.len(), after.bytes.len());
             ensure!(
                 from == to,
-                "section {name} has {from} bytes of code without tables and {to} with them: {MOVED}"
+                "section {name} has {from} bytes of code without tables, but {to} bytes with tables: {MOVED}"
             );
         }
         ensure!(
             first.len() == second.len(),
-            "the second link has {} sections with code, the first had {}",
+            "the second link, with tables, has {} sections with code, but the first link had {}",
             second.len(),
             first.len(),
         );
@@ -92,7 +92,7 @@ impl Tables {
                 && let Some(offset) = difference(coding, &before, &after, start)
             {
                 bail!(
-                    "the instruction of {} at {:#x} differs between the two links: {MOVED}",
+                    "the instruction in {} at {:#x} differs between the links with and without tables: {MOVED}",
                     self.name_of(start),
                     start + u64::from(offset),
                 );
@@ -100,7 +100,7 @@ impl Tables {
         }
         ensure!(
             found > 0 || self.frames.functions.is_empty(),
-            "none of the {} functions with rows is in a section with code",
+            "{} functions have rows, but none of these functions is in a section with code",
             self.frames.functions.len(),
         );
         Ok(())
@@ -123,14 +123,16 @@ impl Tables {
             let (from, to) = (before.start, after.start);
             ensure!(
                 from == to,
-                "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
+                "function {name} is at {from:#x} without tables, but at {to:#x} with tables: {MOVED}",
             );
-            bail!("the unwind information of {name} at {from:#x} differs between the two links");
+            bail!(
+                "the unwind information of {name} at {from:#x} differs between the links with and without tables"
+            );
         }
         let before = before.count();
         ensure!(
             before == frames.functions.len(),
-            "the second link has {} functions, the first had {before}",
+            "the second link, with tables, has unwind information for {} functions, but the first link had it for {before}",
             frames.functions.len(),
         );
         Ok(())
@@ -146,7 +148,7 @@ impl Tables {
             .find(|(before, after)| before != after);
         if let Some((before, after)) = moved {
             bail!(
-                "{} at {:#x} in the link without tables is {} at {:#x} in the link with them: {MOVED}",
+                "symbol {} at {:#x} in the link without tables is symbol {} at {:#x} in the link with tables: {MOVED}",
                 printable(&before.name),
                 before.start,
                 printable(&after.name),
@@ -156,7 +158,7 @@ impl Tables {
         let (before, after) = (self.symbols.0.len(), symbols.0.len());
         ensure!(
             before == after,
-            "the second link has symbols for {after} functions, the first had them for {before}"
+            "the second link, with tables, has {after} function symbols, but the first link had {before}"
         );
         Ok(())
     }

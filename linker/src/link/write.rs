@@ -18,7 +18,7 @@ use crate::{map, sframe, symbols, whole};
 
 /// The error for code that version 2 cannot reach.
 pub(crate) const TOO_FAR: &str =
-    ".sframe is more than 2 GiB from some code, too far for version 2: use --sframe=v3";
+    "some code is more than 2 GiB away from .sframe, too far for SFrame version 2: use --sframe=v3";
 
 impl Tables {
     /// The bytes to write into an image that has space for the tables. `within`: their addresses, if they are within a section of the script.

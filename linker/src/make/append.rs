@@ -22,7 +22,7 @@ const ALIGNMENT: u64 = 8;
 const MAX_GAP: u64 = 64 << 20;
 
 /// The error if the file reaches up to the last address.
-const NO_ADDRESSES: &str = "no address space for tables after the last segment";
+const NO_ADDRESSES: &str = "there is no address space for tables after the last segment";
 
 /// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ impl<'data> Appended<'data> {
         }
         ensure!(
             segments.len() < elf::PN_XNUM.into() && sections.len() < 0xff00,
-            "too many segments or sections for the ELF header"
+            "the ELF header cannot count this many segments or sections"
         );
 
         let names_at = place.offset + end;
@@ -248,7 +248,7 @@ impl Location {
         };
         let end_of = |load: &&Segment| load.address.checked_add(load.in_memory);
         let (Some(first), Some(last)) = (loads().next(), loads().max_by_key(end_of)) else {
-            bail!("no PT_LOAD segment, so tables have no address");
+            bail!("the file has no PT_LOAD segment to load the tables with");
         };
         let above = |value: u64| value.checked_next_multiple_of(page).context(NO_ADDRESSES);
         let end =
@@ -317,7 +317,7 @@ fn section_header(section: &NewSection, name: u32, address: u64, offset: u64) ->
 
 /// Adds a name; its offset.
 fn add_name(names: &mut Vec<u8>, name: &str) -> Result<u32> {
-    let at = u32::try_from(names.len()).context("more than 4 GiB of section names")?;
+    let at = u32::try_from(names.len()).context("the section names exceed 4 GiB")?;
     names.extend_from_slice(name.as_bytes());
     names.push(0);
     Ok(at)

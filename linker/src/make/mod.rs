@@ -38,7 +38,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let contents = contents(&tables);
     ensure!(
         !contents.is_empty(),
-        "no tables to add, because no table is selected, or the file has no function symbols"
+        "there are no tables to add, because no table is selected or the file has no function symbols"
     );
     let new: Vec<NewSection> = contents.iter().map(Content::section).collect();
     let appended = Appended::new(data, &new, &gone(&tables), image.architecture.page)?;
@@ -71,13 +71,13 @@ pub fn rows_beside(data: &[u8]) -> Result<Vec<u8>> {
     let tables = Tables::of(&image, &options, Frames::default())?;
     ensure!(
         !tables.frames.functions.is_empty(),
-        "no rows: the file has neither function symbols nor call frame information"
+        "no unwind rows can be made, because the file has neither function symbols nor call frame information"
     );
     match (&tables.table, &tables.map) {
         (Some(table), _) => Ok(table.to_bytes(0)),
         (None, Some(Ok(map))) => Ok(map.to_bytes(0)),
         (None, Some(Err(unfit))) => bail!("{unfit}"),
-        (None, None) => bail!("no tables for this architecture"),
+        (None, None) => bail!("tables are not supported for this architecture"),
     }
 }
 

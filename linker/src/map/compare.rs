@@ -35,7 +35,10 @@ impl fmt::Display for Difference {
             map,
             tables,
         } = self;
-        write!(f, "{address:#x}: {map:?} in the map, {tables:?} in .sframe")
+        write!(
+            f,
+            "{address:#x}: the rule map has {map:?}, but .sframe has {tables:?}"
+        )
     }
 }
 

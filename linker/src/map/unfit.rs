@@ -24,10 +24,13 @@ impl fmt::Display for Unfit {
         match self {
             Self::Unaligned(at) => write!(f, "address {at:#x} is not aligned to an instruction"),
             Self::Overlap(at) => write!(f, "the function at {at:#x} overlaps the previous one"),
-            Self::Offset(at) => write!(f, "an offset in the row at {at:#x} does not fit in a rule"),
+            Self::Offset(at) => write!(
+                f,
+                "an offset in the row at {at:#x} is too large for a rule map"
+            ),
             Self::TooManyChanges(at) => write!(f, "the function at {at:#x} has too many rows"),
-            Self::TooManyRules => f.write_str("too many different rows"),
-            Self::TooLarge => f.write_str("too much code"),
+            Self::TooManyRules => f.write_str("there are too many different rows for a rule map"),
+            Self::TooLarge => f.write_str("there is too much code for a rule map"),
         }
     }
 }

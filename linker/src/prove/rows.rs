@@ -48,12 +48,12 @@ impl Rows {
         let is_empty = frames.functions.is_empty() && frames.left_out.is_empty();
         ensure!(
             !is_empty || image.architecture.abi.is_some(),
-            "no .debug_frame{without}: compile with debug information, or keep the symbols, also the mapping symbols of ARM code, Thumb \
+            "the image has no .debug_frame{without}: compile with debug information, or keep the symbols, including the mapping symbols of ARM code, Thumb \
              code and data ($a, $t, $d)"
         );
         ensure!(
             !is_empty,
-            "no .eh_frame{without}: compile with -C force-unwind-tables=yes, and keep the section in \
+            "the image has no .eh_frame{without}: compile with -C force-unwind-tables=yes, and keep the section in \
              the linker script"
         );
         Ok(Self {

@@ -87,8 +87,8 @@ impl Functions {
         };
         writeln!(
             out,
-            "{share:.2} % of {} functions verified: {}, of them {} corrected",
-            self.all, self.decided, self.mended,
+            "verified functions: {} of {} ({share:.2} %), {} of them corrected",
+            self.decided, self.all, self.mended,
         )?;
         for (kind, reasons) in [
             ("wrong", &self.withdrawn),
@@ -202,8 +202,7 @@ impl Tally {
         };
         writeln!(
             out,
-            "{share:.2} % of {} bytes of code verified: {} with the right row, {} with a wrong row, {} with a wrong row whose correction is \
-             unknown, {} without a row",
+            "{share:.2} % of {} bytes of code verified: {} with a right row, {} with a wrong row, {} with a wrong row whose correction is unknown, {} without a row",
             self.code(),
             self.agrees,
             self.mended,

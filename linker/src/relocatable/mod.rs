@@ -273,5 +273,5 @@ impl Layout {
 }
 
 fn outside(at: u64) -> String {
-    format!("damaged ELF file: offset {at} is after its end")
+    format!("damaged ELF file: offset {at} is after the end of the file")
 }

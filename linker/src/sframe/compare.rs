@@ -56,15 +56,25 @@ impl fmt::Display for Difference {
         write!(f, "{:#x}: ", self.address)?;
         match &self.what {
             Mismatch::Missing(error) => write!(f, "{error}"),
-            Mismatch::Row { found, expected } => write!(f, "{found:?}, expected {expected:?}"),
+            Mismatch::Row { found, expected } => {
+                write!(f, "the row is {found:?}, but {expected:?} was expected")
+            }
             Mismatch::Walk(Ok(found)) => {
-                write!(f, "the row exists, but a look-up finds {found:?}")
+                write!(
+                    f,
+                    "the row exists, but looking up its address finds {found:?}"
+                )
             }
             Mismatch::Walk(Err(error)) => {
-                write!(f, "the row exists, but a look-up does not find it: {error}")
+                write!(
+                    f,
+                    "the row exists, but looking up its address fails: {error}"
+                )
             }
-            Mismatch::Function(what) => write!(f, "the function's {what} differs"),
-            Mismatch::Unexpected => f.write_str("a function without call frame information"),
+            Mismatch::Function(what) => write!(f, "the {what} of the function differs"),
+            Mismatch::Unexpected => {
+                f.write_str("the table has a function without call frame information")
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ impl<'data> Table<'data> {
                 .and_then(|end| data.get(begin..end))
                 .filter(|_| begin >= HEADER);
             table.with_context(|| {
-                format!("damaged SYMT file: {count} {what} at offset {begin} exceed the file")
+                format!("damaged SYMT file: {count} {what} at offset {begin} exceed the file size")
             })
         };
         let (addresses, _) = table("addresses", 8, 4)?.as_chunks();
@@ -84,7 +84,7 @@ impl<'data> Table<'data> {
         let text = table("bytes of text", 24, 1)?;
         ensure!(
             addresses.len() == symbols.len(),
-            "damaged SYMT file: {} addresses, but {} symbols",
+            "damaged SYMT file: the file has {} addresses, but {} symbols",
             addresses.len(),
             symbols.len()
         );

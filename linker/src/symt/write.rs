@@ -64,11 +64,11 @@ fn add<'a>(
 ) -> Result<()> {
     ensure!(
         at.is_multiple_of(4),
-        "cannot write a SYMT file, because its addresses are multiples of 4, but there is code at {at:#x}"
+        "cannot write a SYMT file for code at {at:#x}, because SYMT addresses are multiples of 4"
     );
     let address = short(at).with_context(|| {
         format!(
-            "cannot write a SYMT file, because its addresses have 32 bits, but there is code at {at:#x}"
+            "cannot write a SYMT file for code at {at:#x}, because SYMT addresses have only 32 bits"
         )
     })?;
     let offset = at - function.start;

@@ -75,7 +75,9 @@ impl Emulated {
                 Ok(stream) => break stream,
                 Err(error) => {
                     if let Some(status) = child.try_wait()? {
-                        bail!("{emulator} ended before it was connected: {status}, {error}");
+                        bail!(
+                            "{emulator} exited before the stepper could connect to it: {status}, {error}"
+                        );
                     }
                     std::thread::yield_now();
                 }
@@ -107,7 +109,8 @@ impl Emulated {
     /// Reads the registers.
     fn fetch(&mut self) -> Result<()> {
         let answer = self.stub.get_mut().ask("g")?;
-        let bytes = bytes_of(&answer).context("registers that are no hexadecimal numbers")?;
+        let bytes = bytes_of(&answer)
+            .context("the emulator sent registers that are not hexadecimal numbers")?;
         let mut registers = [0; REGISTERS];
         let size = match self.arm {
             Arm::A64 => 8,

@@ -126,7 +126,7 @@ impl<M: Machine> Follower<'_, M> {
                 self.after_system_call(&before)?;
             }
         }
-        "as many boundaries as were asked for".clone_into(&mut self.tally.ended);
+        "the requested number of boundaries was reached".clone_into(&mut self.tally.ended);
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl<M: Machine> Follower<'_, M> {
         known.site.count(found, || {
             let entry = truth.entries().next();
             let (sp, boundary) = (state.sp, self.tally.boundaries);
-            format!("boundary {boundary}, sp {sp:#x}: {example:x?}, truth {entry:x?}")
+            format!("instruction boundary {boundary}, sp {sp:#x}: the row gives {example:x?}, but the executed calls give {entry:x?}")
         });
         let decoded = known.decoded;
         let is_known = unknown.is_none() && self.truth.stacks.current.is_whole;
@@ -233,7 +233,7 @@ impl<M: Machine> Follower<'_, M> {
             let proven = if is_proven { "proven" } else { "unproven" };
             let boundary = self.tally.boundaries;
             self.tally.lies.push(format!(
-                "boundary {boundary}, by {proven} rows:\n{frames}  truth:\n{truth}"
+                "instruction boundary {boundary}, with {proven} rows:\n{frames}  executed calls:\n{truth}"
             ));
         }
     }

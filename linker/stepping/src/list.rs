@@ -104,7 +104,10 @@ pub fn read(text: &str, out: &Path) -> Result<Vec<Program>> {
                 builds: Vec::new(),
                 run: command.iter().map(ToString::to_string).collect(),
             }),
-            _ => bail!("a line of unknown kind: {}", line.join(" ")),
+            _ => bail!(
+                "unknown kind of line in the program list: {}",
+                line.join(" ")
+            ),
         }
     }
     Ok(programs)

@@ -16,8 +16,7 @@ use stepping::run::{Programs, run};
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Exit status: 0; 1 if a proven row is wrong, or a list by proven rows is wrongly called complete, or a program cannot be \
-                  built."
+    after_help = "Exit status: 0 on success; 1 if a proven row is wrong, if a wrong backtrace with proven rows is called complete, or if a program cannot be built."
 )]
 struct Arguments {
     /// Stop after this many boundaries between instructions, in each program.
@@ -100,7 +99,7 @@ fn main() -> Result<ExitCode> {
             total
                 .failed
                 .iter()
-                .for_each(|why| println!("not followed: {why}"));
+                .for_each(|why| println!("program not stepped: {why}"));
             total.is_right()
         }
         (None, Some((program, rest))) => {

@@ -213,7 +213,7 @@ impl Module {
             }
             None => match Map::new(image.architecture, &frames.functions, unproven.as_ref()) {
                 Ok(map) => map.to_bytes(address),
-                Err(why) => bail!("no rule map: {why}"),
+                Err(why) => bail!("the link made no rule map: {why}"),
             },
         };
         Ok(Self {
@@ -268,7 +268,7 @@ impl Module {
             cause: address,
         };
         let Some(verdicts) = &self.verdicts else {
-            return nothing("no claims that hold");
+            return nothing("the checker has no claims that it proved");
         };
         let after = verdicts.partition_point(|one| one.at <= address);
         let verdict = after.checked_sub(1).map(|index| &verdicts[index]);
@@ -282,7 +282,7 @@ impl Module {
                     .first()
                     .map_or_else(String::new, |(part, reason)| match reason.why {
                         Some(why) => format!("{part:?}: {why:?}"),
-                        None => format!("{part:?}: another value"),
+                        None => format!("{part:?}: the value differs"),
                     }),
                 cause: verdict
                     .unproven

@@ -58,7 +58,7 @@ impl Process {
         let id = Pid::from_raw(child.id().cast_signed());
         match waitpid(id, None)? {
             WaitStatus::Stopped(_, Signal::SIGTRAP) => {}
-            other => bail!("{command:?} does not stop at its first instruction: {other:?}"),
+            other => bail!("{command:?} did not stop at its first instruction: {other:?}"),
         }
         ptrace::setoptions(id, ptrace::Options::PTRACE_O_EXITKILL)?;
         Ok(Self {
@@ -92,7 +92,7 @@ impl Process {
         }
         match self.run_until(entry, 0)? {
             Step::Executed => Ok(()),
-            other => bail!("the program does not come to its entry {entry:#x}: {other:?}"),
+            other => bail!("the program did not reach its entry {entry:#x}: {other:?}"),
         }
     }
 
@@ -118,7 +118,10 @@ impl Process {
             }
             let mut registers = ptrace::getregs(self.id)?;
             if registers.rip != pc + 1 {
-                return Ok(Step::Ended(format!("a breakpoint at {:#x}", registers.rip)));
+                return Ok(Step::Ended(format!(
+                    "the program hit a breakpoint of its own at {:#x}",
+                    registers.rip
+                )));
             }
             ptrace::write(self.id, place, code)?;
             registers.rip = pc;
@@ -187,7 +190,7 @@ impl Machine for Process {
                 WaitStatus::Stopped(_, signal) => {
                     // The instruction was not executed. The signal is delivered with the next step.
                     if delivered == Some(signal) && signal == Signal::SIGSEGV {
-                        bail!("{signal} at {:#x} again", before.pc);
+                        bail!("the program got {signal} twice at {:#x}", before.pc);
                     }
                     ptrace::step(self.id, signal)?;
                     let status = waitpid(self.id, None)?;

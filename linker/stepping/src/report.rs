@@ -7,7 +7,7 @@ use crate::lists::Outcome;
 use crate::tally::{Sums, Tally};
 
 /// Head of the table.
-pub const HEAD: &str = "boundaries  right proven  unproven  WRONG PROVEN  unproven  no row  outside  unknown | lists  complete  LIES  by unproven rows: right  wrong | program";
+pub const HEAD: &str = "boundaries  right proven  unproven  WRONG PROVEN  unproven  no row  outside  unknown | traces  complete  LIES  by unproven rows: right  wrong | program";
 
 /// One line of the table.
 #[must_use]
@@ -39,7 +39,7 @@ pub fn sums(name: &str, sums: &Sums, lists: [u64; 5]) -> String {
     let boundaries = sums.boundaries();
     let [all, right, lies, doubted, wrong] = lists;
     format!(
-        "{boundaries:10}  {right_proven:12}  {right_unproven:8}  {wrong_proven:12}  {wrong_unproven:8}  {no_row:6}  {outside:7}  {unknown:7} | {all:5}  {right:8}  {lies:4}  {doubted:23}  {wrong:5} | {name}"
+        "{boundaries:10}  {right_proven:12}  {right_unproven:8}  {wrong_proven:12}  {wrong_unproven:8}  {no_row:6}  {outside:7}  {unknown:7} | {all:6}   {right:8}  {lies:4}  {doubted:23}  {wrong:5} | {name}"
     )
 }
 
@@ -70,7 +70,9 @@ pub fn places(tally: &Tally, all: bool) -> String {
             _ if no_row > 0 => "no row".to_owned(),
             _ if unknown > 0 => format!("unknown: {:?}", site.unknown),
             _ if outside > 0 => "outside".to_owned(),
-            _ if right > 0 && !verdict.is_empty() => format!("right unproven: {verdict}"),
+            _ if right > 0 && !verdict.is_empty() => {
+                format!("the row is right, but unproven: {verdict}")
+            }
             _ => continue,
         };
         let other = others.entry(reason).or_default();
@@ -87,24 +89,27 @@ pub fn places(tally: &Tally, all: bool) -> String {
         }
     }
     for lie in &tally.lies {
-        let _ = writeln!(text, "list wrongly called complete, {lie}");
+        let _ = writeln!(text, "wrong backtrace called complete: {lie}");
     }
     if all {
         for (reason, (boundaries, places, examples)) in others {
             let _ = writeln!(
                 text,
-                "{reason}: {boundaries} boundaries at {places} places:{examples}"
+                "{reason}: {boundaries} instruction boundaries at {places} addresses:{examples}"
             );
         }
         let mut reasons: Vec<_> = tally.incomplete.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for ((reason, last), count) in reasons.into_iter().take(12) {
-            let _ = writeln!(text, "{count} lists incomplete: {reason} behind {last}");
+            let _ = writeln!(
+                text,
+                "{count} backtraces are incomplete: {reason} after frame {last}"
+            );
         }
         let incomplete = tally.lists.get(&Outcome::Incomplete).unwrap_or(&0);
         let _ = writeln!(
             text,
-            "{incomplete} lists incomplete; {} switches of stacks; {}",
+            "{incomplete} backtraces are incomplete; the program switched stacks {} times; {}",
             tally.switches, tally.ended
         );
     }

@@ -82,10 +82,13 @@ impl Programs {
         programs.retain(|program| is_wanted(&program.name));
         ensure!(
             !programs.is_empty(),
-            "no program of the list has such a name"
+            "no program in the list matches the given name"
         );
         let file = file.canonicalize()?;
-        let folder = file.parent().context("no folder of the list")?.to_owned();
+        let folder = file
+            .parent()
+            .context("the program list has no parent folder")?
+            .to_owned();
         Ok(Self { programs, folder })
     }
 

@@ -111,8 +111,8 @@ size = 3 bytes  twin
     assert_eq!(
         left_out,
         [
-            "other at 0xffffffff80100004, 2 bytes: its rules need SFrame version 3 (--sframe=v3)",
-            "trap at 0xffffffff80100006, 1 bytes: signal frames need SFrame version 3 (--sframe=v3)",
+            "other at 0xffffffff80100004, 2 bytes: its rules require SFrame version 3 (--sframe=v3)",
+            "trap at 0xffffffff80100006, 1 bytes: signal frames require SFrame version 3 (--sframe=v3)",
         ]
     );
 }

@@ -44,7 +44,7 @@ fn expect_live(folder: &Path, objects: &[&str]) {
     let check = stdout(&sframe(&["check"], &image));
     let names = check
         .lines()
-        .find(|line| line.contains(" answers of .symbols compared"));
+        .find(|line| line.contains("compared .symbols with debug information"));
     assert!(
         names.is_some_and(|line| line.ends_with(": 0 differences")),
         "{check}"

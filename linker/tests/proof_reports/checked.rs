@@ -12,9 +12,9 @@ fn check_fails_where_the_table_contradicts_the_code() {
     for expected in [
         "wrong+0x1: the table is wrong\n    after push rbx\n    at    call ",
         "    row   cfa sp+8, ra c-8, fp u\n    right cfa sp+16, ra c-8, fp u\n",
-        "contradicts the code in 1 places, 6 bytes; the table contradicts it in 1 places\n",
+        "contradicts the code: 1 (6 bytes); places where the table contradicts the code: 1\n",
         // It says what call frame information says, so nothing else is wrong with it.
-        " addresses compared: 0 differences\n",
+        " addresses: 0 differences\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
@@ -38,7 +38,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     assert!(mended.status.success(), "{text}");
     assert!(
         text.contains(
-            "contradicts the code in 1 places, 6 bytes; the table contradicts it in 0 places\n"
+            "contradicts the code: 1 (6 bytes); places where the table contradicts the code: 0\n"
         ),
         "{text}"
     );
@@ -90,7 +90,7 @@ without:
     for expected in [
         ", 8 bytes, with+0x0: interrupt handler with an error code, but call frame information describes a called function\n",
         ", 4 bytes, without+0x0: interrupt handler without an error code, but call frame information describes a called function\n",
-        "contradicts the code in 1 places, 6 bytes, and in 2 interrupt handlers; the table contradicts it in 0 places\n",
+        "contradicts the code: 1 (6 bytes), interrupt handlers: 2; places where the table contradicts the code: 0\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
@@ -133,8 +133,8 @@ _start:
         silent("memcpy", 9),
     ]
     .concat();
-    let said = ".sframe has rows for 5.5 % of the code, 21 of 381 bytes; without rows: core: 2 functions, kernel: 1 functions, \
-                assembly and C: 1 functions";
+    let said = ".sframe has rows for 5.5 % of the code (21 of 381 bytes); functions without rows: core: 2, kernel: 1, \
+                assembly and C: 1";
     let do_that = "Synthesize rows from the code (remove --sframe-repair=no); or compile Rust with -Cforce-unwind-tables=yes";
     let file = folder.join("stats.json");
     let stats = format!("--sframe-stats={}", file.display());
@@ -186,7 +186,7 @@ _start:
     let (status, text) = check(&["check"], &image);
     assert_eq!(status, Some(0), "{text}");
     assert!(
-        text.contains(".sframe has rows for 100.0 % of the code, 381 of 381 bytes\n"),
+        text.contains(".sframe has rows for 100.0 % of the code (381 of 381 bytes)\n"),
         "{text}"
     );
 }

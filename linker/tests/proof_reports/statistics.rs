@@ -43,7 +43,7 @@ fn json_says_what_was_mended_and_made_and_left_out() {
     assert_eq!(left_out[0]["size"], 7);
     let reason = left_out[0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("never called and never returns"),
+        reason.contains("the function is never called and never returns"),
         "{reason}"
     );
     assert_eq!(
@@ -77,9 +77,9 @@ fn text_counts_what_was_mended() {
     let (_, output) = image_with(&folder, TARGET, PROGRAM, &[]);
     let text = stderr(&output);
     for expected in [
-        "of them corrected: 1 functions, 1 rows\n",
-        "of them synthesized from the code: 1 functions, 3 rows\n",
-        "call frame information contradicts it in 1 places: 6 bytes corrected, 0 removed\n",
+        "included above, corrected: 1 functions, 1 rows\n",
+        "included above, synthesized from the code: 1 functions, 3 rows\n",
+        "contradicts the code: 1; bytes with corrected rows: 6; bytes with removed rows: 0\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
