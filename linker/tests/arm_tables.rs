@@ -74,7 +74,7 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
         ),
         (
             at("silent"),
-            "silent+0x0/0x4, no function in the table; exception table: the function cannot be unwound",
+            "silent+0x0/0x4, the table has no function at this address; exception table: the function cannot be unwound",
         ),
     ] {
         let output = sframe(&["lookup", &format!("{address:x}")], &image);
@@ -83,7 +83,10 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
     }
     let output = sframe(&["lookup", "10"], &image);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stdout(&output), "0x10: no name, no function in the table\n");
+    assert_eq!(
+        stdout(&output),
+        "0x10: no name, the table has no function at this address\n"
+    );
 }
 
 #[test]
@@ -196,8 +199,7 @@ fn a_check_compares_the_map_with_the_code() {
         "; places where the table contradicts the code: 0\n",
         " addresses: 0 differences\n",
         "all 5 entries of .ARM.exidx can be read\n",
-        "0x40200040, 4 bytes: not expressible in a rule map: there is no call frame information, and no row can be synthesized from the code: never called and \
-         never returns\n",
+        "0x40200040, 4 bytes: the function cannot be described in a rule map: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns\n",
         ".unwind_map has rows for ",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -324,7 +326,9 @@ fn what_has_no_tables_is_said() {
     let out = folder.join("made");
     let said = refused(&["make", "-o", out.to_str().unwrap()], &library);
     assert!(
-        said.starts_with("no .debug_frame, and no rows could be synthesized from the code"),
+        said.starts_with(
+            "the image has no .debug_frame, and no rows could be synthesized from the code"
+        ),
         "{said}"
     );
     assert!(!out.exists());

@@ -205,7 +205,7 @@ fn sframe_check_finds_code_that_was_changed_after_the_link() {
     fs::write(&path, data).unwrap();
     let output = sframe(&["check", "--coverage", "0"], &path);
     assert!(!output.status.success());
-    let expected = format!("error: the code at {address:#018x} is not the code that was linked\n");
+    let expected = format!("error: the code at {address:#018x} differs from the linked code\n");
     let said = stdout(&output);
     assert!(said.contains(&expected), "{said}");
 }

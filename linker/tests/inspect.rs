@@ -51,7 +51,10 @@ fn addresses_get_names_and_rules() {
     );
     let output = sframe(&["lookup", "10"], &path);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stdout(&output), "0x10: no name, no function in the table\n");
+    assert_eq!(
+        stdout(&output),
+        "0x10: no name, the table has no function at this address\n"
+    );
     let output = sframe(&["lookup", "main"], &path);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -69,7 +72,7 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        ".sframe: header 28 bytes, functions 32, rows 22 (4 rows, 4 stored), proof 8, code 24, address 12, checksum 8",
+        ".sframe, in bytes: header 28, functions 32, rows 22 (4 rows, of which 4 are stored), proof 8, code 24, address 12, checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {
@@ -119,7 +122,7 @@ fn object_files_are_laid_out() {
     let functions: usize = compared
         .unwrap()
         .split(' ')
-        .next()
+        .nth(1)
         .unwrap()
         .parse()
         .unwrap();

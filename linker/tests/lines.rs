@@ -98,7 +98,11 @@ fn function_in_the_size_of_another_has_no_line_of_it() {
         warned.contains("no line information for code in some functions: 1 in total, first _start at 0xffffffff80100002: "),
         "{warned}"
     );
-    assert_eq!(warned.matches("no lines for").count(), 1, "{warned}");
+    assert_eq!(
+        warned.matches("no line information for").count(),
+        1,
+        "{warned}"
+    );
 }
 
 /// The debug information of gcc contains lines, and no function, for one of two identical functions.
@@ -122,7 +126,10 @@ fn function_that_gcc_found_identical_has_no_line_and_the_warning_names_the_flag(
     );
     assert!(identical.contains("-fno-ipa-icf"), "{identical}");
     let described = warned(&["-fno-ipa-icf"]);
-    assert!(!described.contains("no lines for"), "{described}");
+    assert!(
+        !described.contains("no line information for"),
+        "{described}"
+    );
 }
 
 /// Parts, aliases and functions in others' code are of one function: nothing is left out.
@@ -143,7 +150,7 @@ fn parts_and_aliases_of_a_function_have_its_lines() {
     compile(&folder, text, &["-g"]);
     let (image, output) = link(&folder, SCRIPT, &["source.o"]);
     let warned = stderr(&output);
-    assert!(!warned.contains("no lines for"), "{warned}");
+    assert!(!warned.contains("no line information for"), "{warned}");
     let start = address_of(&image, "_start");
     let answer = lookup(&image, start);
     assert!(answer.starts_with("zlias+0x0/"), "{answer}");
@@ -175,7 +182,7 @@ fn assembly_has_lines_without_functions() {
             assert!(answer.ends_with(&format!("other.S:{line}")), "{answer}");
         }
         assert!(
-            !stderr(&output).contains("no lines for"),
+            !stderr(&output).contains("no line information for"),
             "{}",
             stderr(&output)
         );

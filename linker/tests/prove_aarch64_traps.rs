@@ -44,7 +44,7 @@ fn trap_code_is_entered_as_its_first_row_says() {
             ),
             silent("other", "ret"),
         ],
-        "0..16 agrees\n16..28 withdrawn: stack pointer loaded from a register or from memory\n28..32 mended r9+0 u (sp+24)\n32..40 \
+        "0..16 agrees\n16..28 withdrawn: the stack pointer is loaded from a register or from memory\n28..32 mended r9+0 u (sp+24)\n32..40 \
          agrees\n40..44 made sp+0 u u\n",
     );
     let head = ".cfi_signal_frame\n .cfi_def_cfa sp, 32\n .cfi_offset sp, -32\n .cfi_offset x30, -24\n .cfi_offset x29, -16\n";
@@ -99,7 +99,7 @@ fn an_exception_return_alone_tells_nothing() {
             silent("called", "sub sp, sp, #16\n add sp, sp, #16\n eret"),
             silent("uncalled", "sub sp, sp, #16\n add sp, sp, #16\n eret"),
         ],
-        "0..4 agrees\n8..12 made sp+0 u u\n12..16 made sp+16 u u\n16..20 made sp+0 u u\n20..32 missing: never called and never returns\n",
+        "0..4 agrees\n8..12 made sp+0 u u\n12..16 made sp+16 u u\n16..20 made sp+0 u u\n20..32 missing: the function is never called and never returns\n",
     );
 }
 

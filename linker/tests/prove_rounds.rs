@@ -39,7 +39,7 @@ fn whether_a_function_returns_is_known_through_many_others() {
             "returns",
             "jmp second",
             "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..18 made sp+8 u c-8\n18..23 made sp+8 \
-             u c-8\n23..24 made sp+8 u c-8\n24..26 missing: never called and never returns\n",
+             u c-8\n23..24 made sp+8 u c-8\n24..26 missing: the function is never called and never returns\n",
         ),
         (
             "stops",
@@ -226,8 +226,7 @@ fn what_is_called_is_a_function() {
     check(
         "shared_depths",
         &text,
-        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: exit with a stack depth that differs from the entry\n13..15 missing: exit \
-         with a stack depth that differs from the entry\n",
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: the function exits with a stack depth that differs from its entry\n13..15 missing: the function exits with a stack depth that differs from its entry\n",
     );
 }
 
@@ -328,7 +327,7 @@ fn calls_of_what_is_no_code() {
     let found = prove_linked("rounds_no_code", TARGET, &text.concat(), &switch);
     assert_eq!(
         found,
-        "0..6 agrees\n6..25 undecided: bytes that are not an instruction\n25..27 made sp+8 u c-8\n"
+        "0..6 agrees\n6..25 undecided: the bytes are not a valid instruction\n25..27 made sp+8 u c-8\n"
     );
 }
 

@@ -134,7 +134,7 @@ fn a_way_out_with_another_stack_proves_nothing() {
     check(
         "unbalanced",
         &text,
-        "0..2 undecided: exit with a stack depth that differs from the entry\n",
+        "0..2 undecided: the function exits with a stack depth that differs from its entry\n",
     );
 }
 
@@ -170,7 +170,7 @@ fn a_named_piece_is_not_entered_by_a_call() {
         check("named_piece", &text(suffix), expected);
     }
     // By its name alone it is a function, and then its row is wrong.
-    let function = "0..3 undecided: indirect jump with unknown targets\n3..5 undecided: exit with a stack depth that differs from the entry\n";
+    let function = "0..3 undecided: indirect jump with unknown targets\n3..5 undecided: the function exits with a stack depth that differs from its entry\n";
     check("named_function", &text("_x"), function);
 }
 
@@ -209,11 +209,11 @@ fn handlers_that_call_what_never_returns() {
         "\
 0..1 made (sp+24) u (sp+0)
 1..6 made (sp+32) u (sp+8)
-6..9 missing: after a call that never returns
+6..9 missing: the code follows a call that never returns
 9..10 made (sp+32) u (sp+8)
 10..15 made (sp+40) u (sp+16)
-15..22 missing: after a call that never returns
-22..28 missing: never called and never returns
+15..22 missing: the code follows a call that never returns
+22..28 missing: the function is never called and never returns
 35..40 made sp+8 u c-8
 ",
     );
@@ -273,7 +273,7 @@ fn a_return_by_a_jump_is_not_followed_and_nothing_is_claimed() {
     check(
         "jump_back",
         &text,
-        "0..8 undecided: exit with a stack depth that differs from the entry\n8..14 missing: indirect jump with unknown targets\n",
+        "0..8 undecided: the function exits with a stack depth that differs from its entry\n8..14 missing: indirect jump with unknown targets\n",
     );
 }
 
@@ -300,6 +300,6 @@ fn behind_bytes_that_are_no_instruction_anything_may_follow() {
     check(
         "no_instruction",
         &text,
-        "0..5 undecided: bytes that are not an instruction\n6..8 undecided: bytes that are not an instruction\n",
+        "0..5 undecided: the bytes are not a valid instruction\n6..8 undecided: the bytes are not a valid instruction\n",
     );
 }

@@ -104,25 +104,26 @@ fn functions() {
     expect(
         Version::V3,
         &[(28 + 8, 33)],
-        "error: .sframe: functions that overlap the previous one: 1, first at 0x1020\n",
+        "error: .sframe: functions overlap the previous function (count: 1, first at 0x1020)\n",
     );
     // The second one's start, half a page lower.
     let start = table(&X86_64, Version::V3)[ENTRY + 1];
     expect(
         Version::V3,
         &[(ENTRY + 1, start - 8)],
-        "error: .sframe: the table is marked as sorted, but its functions are not in order: 1, first at 0x820\n",
+        "error: .sframe: the table is marked as sorted, but its functions are not in order (count: 1, first at 0x820)\n",
     );
     // Where nobody says so it is allowed, and only cannot be verified.
     let mut bytes = table(&X86_64, Version::V3);
     (bytes[3], bytes[ENTRY + 1]) = (4, start - 8);
-    let said = "note: .sframe: functions out of order: 1, first at 0x820\n".to_owned();
+    let said =
+        "note: .sframe: the functions are not in order (count: 1, first at 0x820)\n".to_owned();
     assert_eq!(say(&bytes, &X86_64), (said, false));
     expect(
         Version::V3,
         &[(ENTRY + 15, 1)],
         "error: .sframe: rows of function 1 outside of the table\n\
-         error: .sframe: the header counts 4 rows, the functions have 2\n",
+         error: .sframe: the header has a row count of 4, but the functions have 2 rows\n",
     );
 }
 
@@ -132,7 +133,7 @@ fn the_number_of_rows() {
         expect(
             version,
             &[(12, 5)],
-            "error: .sframe: the header counts 5 rows, the functions have 4\n",
+            "error: .sframe: the header has a row count of 5, but the functions have 4 rows\n",
         );
     }
 }
@@ -143,28 +144,28 @@ fn rows() {
         (
             0,
             2,
-            "note: .sframe: functions without a row for their start: 1, first at 0x1020\n",
+            "note: .sframe: functions have no row for their start (count: 1, first at 0x1020)\n",
         ),
         (
             0,
             5,
-            "note: .sframe: functions without a row for their start: 1, first at 0x1020\n\
-                error: .sframe: rows out of order: 1, first at 0x1020\n",
+            "note: .sframe: functions have no row for their start (count: 1, first at 0x1020)\n\
+                error: .sframe: the rows of a function are not in order (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             0,
-            "note: .sframe: rows with the same start as the previous row: 1, first at 0x1020\n",
+            "note: .sframe: rows start at the same address as the previous row (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             32,
-            "note: .sframe: rows that start at their function's end: 1, first at 0x1020\n",
+            "note: .sframe: rows start at the end of their function (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             33,
-            "error: .sframe: rows after their function's end: 1, first at 0x1020\n",
+            "error: .sframe: rows start after the end of their function (count: 1, first at 0x1020)\n",
         ),
     ] {
         expect(Version::V3, &[(ROWS + 4 * row, start)], expected);
@@ -173,20 +174,20 @@ fn rows() {
     expect(
         Version::V3,
         &[(ROWS + 4 + 1, 0x63)],
-        "error: .sframe: rows that cannot be read: 1, first at 0x1020\n",
+        "error: .sframe: rows cannot be read (count: 1, first at 0x1020)\n",
     );
 }
 
 #[test]
 fn reserved_bits() {
-    let said = "note: .sframe: functions with reserved bits set: 1, first at 0x1020\n";
+    let said = "note: .sframe: functions have reserved bits set (count: 1, first at 0x1020)\n";
     // Info; key B, which only AArch64 has; the second info; what fills an entry of version 2 up.
     expect(Version::V3, &[(ATTRIBUTES + 2, 1 << 6)], said);
     expect(Version::V3, &[(ATTRIBUTES + 2, 1 << 5)], said);
     expect(Version::V3, &[(ATTRIBUTES + 3, 1 << 7)], said);
     expect(Version::V2, &[(28 + 20 + 16, 1 << 7)], said);
     expect(Version::V2, &[(28 + 20 + 19, 1)], said);
-    let row = "note: .sframe: rows with reserved bits set: 1, first at 0x1020\n";
+    let row = "note: .sframe: rows have reserved bits set (count: 1, first at 0x1020)\n";
     expect(Version::V3, &[(ROWS + 1, 0xa3)], row);
     // A signed return address and key B are none on AArch64.
     let mut bytes = table(&AARCH64, Version::V3);
@@ -247,7 +248,9 @@ fn check_fails() {
     let said = stdout(&check);
     assert!(said.contains(": 0 differences\n"), "{said}");
     assert!(
-        said.contains("error: .sframe: the header counts 9 rows, the functions have 1\n"),
+        said.contains(
+            "error: .sframe: the header has a row count of 9, but the functions have 1 rows\n"
+        ),
         "{said}"
     );
 }

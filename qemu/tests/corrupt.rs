@@ -173,8 +173,7 @@ fn a_wrong_bit_in_the_code_is_noticed(kernel: Kernel) {
     assert!((start..start + 0x4000).contains(&function.start), "{words}");
     assert_eq!(report.frames, whole.frames, "{}", report.text);
     let doubt = format!(
-        "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at {start:#018x} is not the \
-         code that was linked), "
+        "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at {start:#018x} differs from the linked code), "
     );
     assert!(report.end.starts_with(&doubt), "{}", report.end);
 }

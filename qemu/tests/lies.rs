@@ -134,7 +134,7 @@ fn an_epilogue_without_rules(kernel: Kernel) {
 fn a_far_return_without_rules(kernel: Kernel) {
     let mut report = report(kernel, "far_return");
     report.text = only(&report).into();
-    let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven), ";
+    let end = "outermost function reached, from frame 1 on in doubt (no proof for the unwind row of frame 0), ";
     trace::expect(kernel, &report, &format!("p lie_far_return{CALLERS}"), end);
 }
 
@@ -153,7 +153,8 @@ fn a_return_address_in_a_register_is_in_doubt(kernel: Kernel) {
     match kernel.arch {
         Arch::X86_64 => without_rows(kernel, "register"),
         Arch::Aarch64 => in_doubt(kernel, "register", "p lie_callee\nr lie_register", |_| {
-            "a rule needs the link register, which is not known here, from frame 2 on".to_owned()
+            "the unwind row needs the link register, whose value is unknown, from frame 2 on"
+                .to_owned()
         }),
     }
 }
@@ -162,7 +163,9 @@ fn a_return_address_in_a_register_is_in_doubt(kernel: Kernel) {
 fn without_rows(kernel: Kernel, lie: &str) {
     in_doubt(kernel, lie, &format!("p lie_{lie}"), |report| {
         let pc = report.frames[0].address;
-        format!("no row for {pc:#018x}: no rows for this function, from frame 1 on")
+        format!(
+            "no unwind row for {pc:#018x}: the table has no rows for this function, from frame 1 on"
+        )
     });
 }
 

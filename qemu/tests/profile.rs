@@ -352,9 +352,7 @@ fn no_sample_is_complete_if_the_code_is_not_that_of_the_image() {
         let unused = "kernel::scenario::hangs::exceptions";
         let image = corrupt::overwritten(&kernel, folder.path(), unused, &[0xcc; 4]);
         let (made, file) = ran(&image, folder.path(), "profile.folded", &words);
-        let made = made
-            .expect(0)
-            .expect_words(" is not the code that was linked");
+        let made = made.expect(0).expect_words(" differs from the linked code");
         let folded = fs::read_to_string(file).expect("it is written");
         let complete = stacks(&folded)
             .into_iter()

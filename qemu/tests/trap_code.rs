@@ -176,7 +176,8 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
         "{}",
         report.text
     );
-    let end = "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
+    let end =
+        "end of backtrace: incomplete: the unwind row needs the unknown value of register SP_EL0";
     assert!(report.end.starts_with(end), "{}", report.text);
 }
 

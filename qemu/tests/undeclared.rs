@@ -129,7 +129,9 @@ fn a_made_up_return_address_has_its_own_name() {
         let names = &["serve", "thread", "over"][..if is_outermost { 3 } else { 2 }];
         assert_eq!(report.names(), names, "{text}");
         assert!(
-            report.end.contains("no call before the return address 0x"),
+            report
+                .end
+                .contains("there is no call before the return address 0x"),
             "{text}"
         );
         assert!(!report.end.contains("complete, "), "{text}");

@@ -119,13 +119,13 @@ impl LookupError {
     /// The text of [`Display`](fmt::Display).
     pub(crate) fn filled(&self) -> Filled {
         texts! { *self, [0; 2];
-            Self::NoFunction => "no function in the table",
-            Self::NoRows { signal: true } => "no rows for this trap code",
-            Self::NoRows { signal: false } => "no rows for this function",
-            Self::NoRow => "the rows of its function start after it",
-            Self::Damaged => "its table entry is damaged",
-            Self::Unsupported => "its table entry is of an unknown kind",
-            Self::TooLarge => "its table is too large to be searched",
+            Self::NoFunction => "the table has no function at this address",
+            Self::NoRows { signal: true } => "the table has no rows for this trap code",
+            Self::NoRows { signal: false } => "the table has no rows for this function",
+            Self::NoRow => "the rows of the function start after this address",
+            Self::Damaged => "the table entry of the function is damaged",
+            Self::Unsupported => "the table entry of the function has an unknown kind",
+            Self::TooLarge => "the table is too large to search",
         }
     }
 }

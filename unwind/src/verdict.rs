@@ -23,7 +23,7 @@ use crate::sframe::{Abi, Damage, ParseError};
 /// assert_eq!(frames.by_ref().count(), 1);
 /// let end = frames.end().expect("the walk has ended");
 /// assert_eq!(end, End::BadPc(0xbad));
-/// assert_eq!(end.to_string(), "the program counter 0x0000000000000bad is not in any code");
+/// assert_eq!(end.to_string(), "the program counter 0x0000000000000bad is outside all known code");
 /// assert!(!end.is_complete());
 /// ```
 // The discriminant has a whole word. By default it has one byte, with small payloads right after it; then copies are made byte by byte, and
@@ -178,7 +178,7 @@ pub enum How {
 /// assert_eq!(frames.by_ref().count(), 2);
 /// let doubt = frames.doubt().expect("frame 1 was found with the frame pointer");
 /// assert_eq!((doubt.frame, doubt.how), (1, How::FramePointer));
-/// assert_eq!(doubt.reason.to_string(), "no row for 0x0000000000001018: no function in the table");
+/// assert_eq!(doubt.reason.to_string(), "no unwind row for 0x0000000000001018: the table has no function at this address");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

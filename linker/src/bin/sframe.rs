@@ -39,14 +39,14 @@ enum Command {
     Dump {
         /// Linked ELF file, object file or SYMT file.
         file: PathBuf,
-        /// Print one JSON object per line: the header, then each function with its rows.
+        /// Print one JSON object per line: first the header, then each function with its rows.
         #[arg(long)]
         json: bool,
     },
-    /// Compare .sframe with the code, with .eh_frame and with the format, and .symbols with debug information.
+    /// Compare .sframe with the code and with .eh_frame, check its format, and compare .symbols with debug information.
     ///
     /// The check follows each function from its entry through all branches, and computes the right row from the effect of each
-    /// instruction on the stack. It lists each difference. The status is 1 if a table is wrong, and 0 if only .eh_frame is wrong.
+    /// instruction on the stack. The check lists each difference. The exit status is 1 if a table is wrong, and 0 if only .eh_frame is wrong.
     Check {
         /// Linked ELF file or object file with .sframe.
         file: PathBuf,
@@ -58,7 +58,7 @@ enum Command {
     Make {
         /// Linked ELF file.
         file: PathBuf,
-        /// File to write; may be FILE.
+        /// File to write, which may be the input file.
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
         /// Choose the version of .sframe: v3, v2 (errata 1) or none.
@@ -70,7 +70,7 @@ enum Command {
         /// Keep unproven rows and list their code (list), or remove them for readers that do not support the list (drop).
         #[arg(long, value_name = "LIST|DROP", default_value = "list")]
         sframe_unproven: String,
-        /// Load .sframe (sframe), or a rule map of half its size (map), with .sframe in the file for tools.
+        /// Table to load into memory: .sframe (sframe), or a rule map of half its size (map); .sframe stays in the file for tools.
         #[arg(long, value_name = "TABLE", default_value = "sframe")]
         sframe_load: String,
         /// Choose the content of .symbols: names, lines, call-sites, calls, faults, all or none.
@@ -79,17 +79,17 @@ enum Command {
         /// Write names without (short) or with (full) generic arguments.
         #[arg(long, value_name = "NAMES", default_value = "short")]
         symbol_names: String,
-        /// Also write names, lines and inlined functions to FILE as LLVM's GSYM, for llvm-gsymutil.
+        /// Also write names, lines and inlined functions to FILE in LLVM's GSYM format, for llvm-gsymutil.
         #[arg(long, value_name = "FILE")]
         gsym: Option<PathBuf>,
-        /// Also write names, lines and inlined functions of calls to FILE as libdragon's SYMT. Code must be at multiples of 4 and at
+        /// Also write names, lines and inlined functions of calls to FILE in libdragon's SYMT format. Code must be at multiples of 4 and at
         /// 32-bit addresses.
         #[arg(long, value_name = "FILE")]
         symt: Option<PathBuf>,
     },
     /// Print names, lines, inlined functions and unwind rules at addresses.
     Lookup {
-        /// Linked ELF file or object file; or a SYMT file, which contains only names.
+        /// Linked ELF file, object file, or SYMT file, which contains only names.
         file: PathBuf,
         /// Hexadecimal addresses, with or without 0x.
         #[arg(required = true, value_parser = address)]

@@ -46,7 +46,7 @@ pub struct Check {
     pub symbols_uncompared: Option<&'static str>,
     /// The comparison of the rule map with `.sframe`, if there is one.
     pub map: Option<map::Comparison>,
-    /// How much code the checksums in the tables are for, in bytes; or that it is not the code that was linked.
+    /// How much code the checksums in the tables are for, in bytes; or that it differs from the linked code.
     pub code: Result<u64, String>,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,

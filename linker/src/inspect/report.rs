@@ -31,8 +31,8 @@ impl Check {
                 out,
                 "{start:#x}, {size} bytes: {}: {why}",
                 match self.table {
-                    map::SECTION => "the row cannot be expressed in a rule map",
-                    _ => "the row cannot be expressed in SFrame",
+                    map::SECTION => "the function cannot be described in a rule map",
+                    _ => "the function cannot be described in SFrame",
                 }
             )?;
         }

@@ -75,7 +75,7 @@ impl Strict {
             let severity = if finding.is_error { "error" } else { "note" };
             write!(out, "{severity}: .sframe: {}", finding.what)?;
             match finding.first {
-                Some(first) => writeln!(out, ": {}, first at {first:#x}", finding.count)?,
+                Some(first) => writeln!(out, " (count: {}, first at {first:#x})", finding.count)?,
                 None => writeln!(out)?,
             }
         }

@@ -37,7 +37,7 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = code.missing.first() {
         lines.push(format!(
-            "no source lines for {} compilation units, because their .dwo files cannot be read, first {}: keep these files until the image is linked, or \
+            "no line information for {} compilation units, because their .dwo files cannot be read, first {}: keep these files until the image is linked, or \
              compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
             code.missing.len(),
             printable(&first.to_string_lossy()),

@@ -12,47 +12,47 @@ use stepping::modules::Library;
 use stepping::report;
 use stepping::run::{Programs, run};
 
-/// Single-step programs, and compare unwind rows and whole lists of callers with the calls and returns that the machine executed.
+/// Single-step programs, and compare unwind rows and whole backtraces with the calls and returns that the CPU executed.
 #[derive(Parser)]
 #[command(
     version,
     after_help = "Exit status: 0 on success; 1 if a proven row is wrong, if a wrong backtrace with proven rows is called complete, or if a program cannot be built."
 )]
 struct Arguments {
-    /// Stop after this many boundaries between instructions, in each program.
+    /// Stop each program after this many instructions.
     #[arg(long, default_value_t = 1_000_000)]
     max: u64,
-    /// Walk a whole list at one of this many boundaries.
+    /// Compute and compare a whole backtrace after about every Nth instruction.
     #[arg(long, default_value_t = 50)]
     every: u64,
-    /// Choose these boundaries by this number.
+    /// Seed of the random choice of instructions after which a backtrace is computed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Rows to compare: those of the image's table; those that a link makes; or call frame information as it is.
+    /// Rows to compare: from the table in the image, from a new link, or from unchanged call frame information.
     #[arg(long, value_enum, default_value_t = Rows::Table)]
     rows: Rows,
-    /// Make a part of the rows wrong, as this number chooses: the checker must refuse each of them.
+    /// Corrupt some rows, chosen with this random seed: the checker must reject each corrupted row.
     #[arg(long)]
     spoil: Option<u64>,
-    /// Follow calls from each place this often, and then only now and then.
+    /// After this many visits of an address, follow calls from this address only occasionally.
     #[arg(long, default_value_t = u32::MAX)]
     visits: u32,
-    /// Follow the dynamic loader, too, before the program's entry.
+    /// Also step through the dynamic loader, which runs before the program's entry.
     #[arg(long)]
     loader: bool,
-    /// List the places without a row, with an unproven row, and with an unknown truth.
+    /// List the addresses without a row, with an unproven row, and where the true caller is unknown.
     #[arg(long)]
     list: bool,
-    /// Follow the programs of this list instead of one program.
+    /// Step the programs in this list file instead of one program.
     #[arg(long, requires = "out")]
     programs: Option<PathBuf>,
-    /// Folder for the programs that are built.
+    /// Output folder for the programs that the list builds.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Follow only programs of the list whose names contain this.
+    /// Step only those programs in the list whose names contain this text.
     #[arg(long)]
     only: Vec<String>,
-    /// The program and its arguments.
+    /// Program to step, and its arguments.
     #[arg(last = true, required_unless_present = "programs")]
     program: Vec<OsString>,
 }

@@ -70,8 +70,8 @@ size = 4 bytes, attr = \"F\"  switched
     assert_eq!(
         left_out,
         [
-            "odd+0x2 at 0xffffffff8010002a, 2 bytes: CFA: its offset is not a multiple of 8",
-            "switched+0x4 at 0xffffffff80100030, 2 bytes: stack pointer: is loaded from memory, but differs from the CFA",
+            "odd+0x2 at 0xffffffff8010002a (2 bytes): CFA: the offset in the rule is not a multiple of 8",
+            "switched+0x4 at 0xffffffff80100030 (2 bytes): stack pointer: is loaded from memory, but differs from the CFA",
         ]
     );
 }
@@ -111,8 +111,8 @@ size = 3 bytes  twin
     assert_eq!(
         left_out,
         [
-            "other at 0xffffffff80100004, 2 bytes: its rules require SFrame version 3 (--sframe=v3)",
-            "trap at 0xffffffff80100006, 1 bytes: signal frames require SFrame version 3 (--sframe=v3)",
+            "other at 0xffffffff80100004 (2 bytes): its rules require SFrame version 3 (--sframe=v3)",
+            "trap at 0xffffffff80100006 (1 bytes): signal frames require SFrame version 3 (--sframe=v3)",
         ]
     );
 }

@@ -26,7 +26,7 @@ fn behind_a_call_that_never_returns() {
             ),
             silent("stops", STOPS),
         ],
-        "0..7 agrees\n7..9 undecided: after a call that never returns\n9..11 made sp+8 u c-8\n",
+        "0..7 agrees\n7..9 undecided: the code follows a call that never returns\n9..11 made sp+8 u c-8\n",
     );
     // It jumps to where another way leads, too, with a deeper stack: that changes nothing there.
     check(
@@ -94,7 +94,7 @@ fn tail_calls() {
             "returns",
             "jmp returns",
             "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..14 made sp+8 u c-8\n14..16 missing: \
-             never called and never returns\n",
+             the function is never called and never returns\n",
         ),
         (
             "stops",
@@ -104,7 +104,7 @@ fn tail_calls() {
         (
             "unknown",
             "jmp *%rax",
-            "0..6 agrees\n8..10 made sp+8 u c-8\n10..11 made sp+8 u c-8\n11..13 missing: never called and never returns\n",
+            "0..6 agrees\n8..10 made sp+8 u c-8\n10..11 made sp+8 u c-8\n11..13 missing: the function is never called and never returns\n",
         ),
     ] {
         check(
@@ -126,25 +126,25 @@ fn ways_out() {
     check(
         "ret_n",
         &[function("_start", "push %rbx\n pop %rbx\n ret $16")],
-        "0..5 undecided: exit with a stack depth that differs from the entry\n",
+        "0..5 undecided: the function exits with a stack depth that differs from its entry\n",
     );
     // The right address at the wrong place.
     check(
         "ret_copy",
         &[function("_start", "push (%rsp)\n ret")],
-        "0..4 undecided: exit with a stack depth that differs from the entry\n",
+        "0..4 undecided: the function exits with a stack depth that differs from its entry\n",
     );
     // How deep the stack was nobody knows, and the rows say as much as before.
     check(
         "ret_base",
         &[function("_start", "sub %rax, %rsp\n ret")],
-        "0..3 agrees\n3..4 undecided: stack pointer loaded from a register or from memory\n",
+        "0..3 agrees\n3..4 undecided: the stack pointer is loaded from a register or from memory\n",
     );
     // On another stack.
     check(
         "ret_lost",
         &[function("_start", "push %rbx\n mov (%rdi), %rsp\n ret")],
-        "0..1 agrees\n1..4 mended sp+16 u c-8\n4..5 withdrawn: stack pointer loaded from a register or from memory\n",
+        "0..1 agrees\n1..4 mended sp+16 u c-8\n4..5 withdrawn: the stack pointer is loaded from a register or from memory\n",
     );
     // Retpolines return to where a table leads.
     check(
@@ -164,7 +164,7 @@ fn ways_out() {
             "_start",
             "push %rbx\n mov (%rdi), %rsp\n jmp *%rax",
         )],
-        "0..1 agrees\n1..4 mended sp+16 u c-8\n4..6 withdrawn: stack pointer loaded from a register or from memory\n",
+        "0..1 agrees\n1..4 mended sp+16 u c-8\n4..6 withdrawn: the stack pointer is loaded from a register or from memory\n",
     );
 }
 
@@ -176,7 +176,7 @@ fn interrupts() {
     check(
         "iret_deep",
         &[function("_start", &format!("{declared} push %rbp\n iretq"))],
-        "0..3 undecided: exit with a stack depth that differs from the entry\n",
+        "0..3 undecided: the function exits with a stack depth that differs from its entry\n",
     );
     // Where it looks differs.
     check(
@@ -185,7 +185,7 @@ fn interrupts() {
             "_start",
             "push %rax\n test %edi, %edi\n je 1f\n pop %rax\n iretq\n 1: iretq",
         )],
-        "0..10 missing: exit with a stack depth that differs from the entry\n",
+        "0..10 missing: the function exits with a stack depth that differs from its entry\n",
     );
     // What is called is entered by a call.
     check(
@@ -228,6 +228,6 @@ fn functions_one_behind_the_other() {
                 ".cfi_def_cfa_offset 16\n push %rbx\n nop\n pop %rbx\n .cfi_def_cfa_offset 8\n ret",
             ),
         ],
-        "0..4 agrees\n4..7 undecided: stack pointer loaded from a register or from memory\n7..8 mended sp+8 u c-8\n8..11 agrees\n",
+        "0..4 agrees\n4..7 undecided: the stack pointer is loaded from a register or from memory\n7..8 mended sp+8 u c-8\n8..11 agrees\n",
     );
 }

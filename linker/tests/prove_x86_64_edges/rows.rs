@@ -11,7 +11,7 @@ fn contexts() {
             "_start",
             "mov 8(%rdi), %r8\n .cfi_def_cfa r8, 0\n nop\n mov %r8, %rsp\n jmp *%rax",
         )],
-        "0..4 agrees\n4..10 undecided: stack pointer loaded from a register or from memory\n",
+        "0..4 agrees\n4..10 undecided: the stack pointer is loaded from a register or from memory\n",
     );
     check(
         "context_memory",
@@ -19,7 +19,7 @@ fn contexts() {
             "_start",
             "nop\n .cfi_escape 0x0f, 3, 0x75, 0x08, 0x06\n nop\n ret",
         )],
-        "0..1 agrees\n1..3 undecided: stack pointer loaded from a register or from memory\n",
+        "0..1 agrees\n1..3 undecided: the stack pointer is loaded from a register or from memory\n",
     );
     // A register that nobody follows.
     check(
@@ -28,13 +28,13 @@ fn contexts() {
             "_start",
             "nop\n .cfi_escape 0x0c, 60, 0\n nop\n ret",
         )],
-        "0..1 agrees\n1..3 undecided: stack pointer loaded from a register or from memory\n",
+        "0..1 agrees\n1..3 undecided: the stack pointer is loaded from a register or from memory\n",
     );
     // The caller's frame pointer is nowhere.
     check(
         "fp_lost",
         &[function("_start", "mov (%rdi), %rbp\n nop\n ret")],
-        "0..3 agrees\n3..5 undecided: location of the caller's frame pointer unknown\n",
+        "0..3 agrees\n3..5 undecided: the location of the caller's frame pointer is unknown\n",
     );
     // It is on the stack, so the register is the wrong place.
     check(
@@ -52,7 +52,7 @@ fn contexts() {
             "_start",
             "mov %rbp, %r10\n mov (%rdi), %rbp\n nop\n mov %r10, %rbp\n ret",
         )],
-        "0..6 agrees\n6..10 undecided: location of the caller's frame pointer unknown\n10..11 agrees\n",
+        "0..6 agrees\n6..10 undecided: the location of the caller's frame pointer is unknown\n10..11 agrees\n",
     );
     // Of two copies the one next to the caller's frame is the saved register.
     check(
@@ -67,7 +67,7 @@ fn contexts() {
     check(
         "ra_overwritten",
         &[function("_start", "movq $0, (%rsp)\n nop\n hlt")],
-        "0..8 agrees\n8..10 withdrawn: location of the return address unknown\n",
+        "0..8 agrees\n8..10 withdrawn: the location of the return address is unknown\n",
     );
     // A barrier overwrites nothing.
     check(
@@ -95,7 +95,7 @@ fn places_that_rows_name_wrongly() {
             "_start",
             "nop\n .cfi_escape 0x0c, 48, 0\n nop\n ret",
         )],
-        "0..1 agrees\n1..3 undecided: stack pointer loaded from a register or from memory\n",
+        "0..1 agrees\n1..3 undecided: the stack pointer is loaded from a register or from memory\n",
     );
     // A handler with a stack of its own alignment.
     check(
@@ -132,7 +132,7 @@ fn rows_that_take_the_frame_from_memory() {
         (
             "context",
             "mov %rdi, %rax",
-            "0..14 agrees\n14..15 undecided: stack pointer loaded from a register or from memory\n15..17 agrees\n",
+            "0..14 agrees\n14..15 undecided: the stack pointer is loaded from a register or from memory\n15..17 agrees\n",
         ),
         (
             "wrong",
@@ -158,7 +158,7 @@ fn rows_of_calls_that_count_from_what_the_callee_changes() {
         (
             "right",
             8,
-            "0..3 agrees\n3..8 undecided: stack pointer loaded from a register or from memory\n8..10 agrees\n",
+            "0..3 agrees\n3..8 undecided: the stack pointer is loaded from a register or from memory\n8..10 agrees\n",
         ),
         (
             "wrong",
@@ -186,7 +186,7 @@ fn a_comparison_tells_the_stack_pointer_where_the_branch_is_not_taken() {
     check(
         "told_sp",
         &text,
-        "0..6 agrees\n6..12 made sp+8 u c-8\n12..17 missing: stack pointer loaded from a register or from memory\n17..19 made sp+8 u \
-         c-8\n19..20 missing: stack pointer loaded from a register or from memory\n",
+        "0..6 agrees\n6..12 made sp+8 u c-8\n12..17 missing: the stack pointer is loaded from a register or from memory\n17..19 made sp+8 u \
+         c-8\n19..20 missing: the stack pointer is loaded from a register or from memory\n",
     );
 }

@@ -29,8 +29,8 @@ fn tables_that_lead_astray() {
          2b - table, other - table\n .text\n"
                 .to_owned(),
         ],
-        "0..32 undecided: exit with a stack depth that differs from the entry\n32..33 \
-         missing: exit with a stack depth that differs from the entry\n",
+        "0..32 undecided: the function exits with a stack depth that differs from its entry\n32..33 \
+         missing: the function exits with a stack depth that differs from its entry\n",
     );
     // Without rows nothing says where instructions start, but that no two share bytes.
     let guessed = format!("movzbl %dil, %edi\n {head} 2: mov $0x585858, %eax\n pop %rbx\n ret");

@@ -36,7 +36,7 @@ pub fn reason(end: &End) -> &'static str {
         End::UnprovenTables => "tables without a proof",
         End::StartInDoubt => "a start that is in doubt",
         End::MayHaveRun => "a task that may have run",
-        End::Limit => "the limit of frames was reached",
+        End::Limit => "the maximum number of frames was reached",
         End::DamagedTables(_) => "damaged tables",
         _ => "another reason",
     }

@@ -65,7 +65,7 @@ fn without_a_map_lists_are_the_same() {
     for (end, names) in ends.iter().zip(&names) {
         let last = names.len() - 1;
         let doubt = format!(
-            "outermost function reached, from frame {last} on in doubt (the tables contain no proof of their rows), "
+            "outermost function reached, from frame {last} on in doubt (the unwind tables contain no proof of their rows), "
         );
         assert!(end.contains(&doubt), "{end}");
     }
@@ -97,7 +97,7 @@ fn without_any_table_rows_are_made_from_the_code() {
     let (names, ends) = lists(&image, ", tables synthesized from the image's code\n");
     assert_eq!(names, expected);
     for end in ends {
-        let starts = "end of backtrace: incomplete: no row for ";
+        let starts = "end of backtrace: incomplete: no unwind row for ";
         assert!(
             end.starts_with(starts) && !end.contains("in doubt"),
             "{end}"

@@ -59,7 +59,8 @@ fn a_kernel_of_somebody_else_is_walked_by_rows_that_are_proven_here() {
     // The rows of the functions are proven. The boot code is assembly without a function's symbol, and has none.
     let end = &report.end;
     assert!(
-        end.starts_with("end of backtrace: incomplete: no row for ") && !end.contains("in doubt"),
+        end.starts_with("end of backtrace: incomplete: no unwind row for ")
+            && !end.contains("in doubt"),
         "{end}"
     );
 }

@@ -41,7 +41,7 @@ fn outside(kernel: Kernel) {
     );
     let pc = asked.reports[0].frames[0].address;
     let end = format!(
-        "outermost function reached, from frame 1 on by link register (the program counter {pc:#018x} is not in any code), "
+        "outermost function reached, from frame 1 on by link register (the program counter {pc:#018x} is outside all known code), "
     );
     trace::expect(kernel, &asked.reports[0], &expected, &end);
 }
@@ -67,7 +67,7 @@ fn stray_stack_pointer(kernel: Kernel) {
         Arch::X86_64 => (known, "outermost function reached"),
         Arch::Aarch64 => (
             format!("{known}..."),
-            "incomplete: a rule needs the stack pointer, which is not known here",
+            "incomplete: the unwind row needs the stack pointer, whose value is unknown",
         ),
     };
     trace::expect(kernel, report, &expected, &format!("{end}, {doubt}"));
@@ -79,7 +79,7 @@ fn overwritten_stack(kernel: Kernel) {
     // On AArch64 the link has seen that the function overwrites what its row names, and has left it without.
     let end = match kernel.arch {
         Arch::X86_64 => "incomplete: the return address is null, from frame 1 on by scanning, ",
-        Arch::Aarch64 => "incomplete: no row for ",
+        Arch::Aarch64 => "incomplete: no unwind row for ",
     };
     trace::expect_whole(kernel, &asked.reports[0], "p lie_overwritten\n...", end);
 }

@@ -53,8 +53,8 @@ fn below_assembly_beyond_proof(kernel: Kernel) {
              ...",
         ],
         end: [
-            "outermost function reached, from frame 2 on by frame pointer (no row for 0xffffffff80",
-            "incomplete: a rule needs the stack pointer, which is not known here, from frame 2 on by frame pointer (no \
+            "outermost function reached, from frame 2 on by frame pointer (no unwind row for 0xffffffff80",
+            "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 2 on by frame pointer (no \
              row for 0xffff00004",
         ],
     }
@@ -65,7 +65,7 @@ fn an_overwritten_return_address(kernel: Kernel) {
     let trace = "p bad_first
                  r bad_return_address
                  ...";
-    let end = "incomplete: the return address 0x4141414141414141 is not in any code, from frame 2 on by scanning, ";
+    let end = "incomplete: the return address 0x4141414141414141 is outside all known code, from frame 2 on by scanning, ";
     Expected {
         scenario: "damaged-return-address",
         words: UNDEFINED,
@@ -106,7 +106,7 @@ fn a_stray_stack_pointer(kernel: Kernel) {
         end: [
             "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x0000000043434340 is \
              outside every stack), ",
-            "incomplete: a rule needs the stack pointer, which is not known here, from frame 1 on by frame pointer (the \
+            "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 1 on by frame pointer (the \
              stack pointer 0x0000000043434340 is outside every stack), ",
         ],
     }
@@ -134,7 +134,7 @@ fn a_stray_stack_pointer_in_a_handler(kernel: Kernel) {
         end: [
             "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x000000004343c340 is \
              outside every stack), ",
-            "incomplete: a rule needs the stack pointer, which is not known here, from frame 1 on by frame pointer (the \
+            "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 1 on by frame pointer (the \
              stack pointer 0x000000004343c340 is outside every stack), ",
         ],
     }

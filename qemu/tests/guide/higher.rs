@@ -130,7 +130,7 @@ fn what_is_told_wrongly_is_not_believed() {
             steps::apply(&part("complete-lists.md"), folder);
         });
         // Nor can the code be found, so that nothing shows how a handler is entered that never returns: the first doubt.
-        let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven";
+        let end = "outermost function reached, from frame 1 on in doubt (no proof for the unwind row of frame 0";
         said.expect("page fault\n", trace, end);
         let words = format!("\nthe report cannot find out which addresses are mapped: {why}\n");
         assert!(said.text.contains(&words), "{}", said.text);

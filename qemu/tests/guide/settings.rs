@@ -93,9 +93,11 @@ fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
         .text
         .split_once("\nend of backtrace: ")
         .expect("a report");
-    let (_, end) = end.split_once("incomplete: no row for 0x").expect(end);
+    let (_, end) = end
+        .split_once("incomplete: no unwind row for 0x")
+        .expect(end);
     assert_eq!(
         end.get(16..),
-        Some(": no function in the table, 7 frames\n")
+        Some(": the table has no function at this address, 7 frames\n")
     );
 }

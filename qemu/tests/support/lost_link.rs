@@ -12,7 +12,7 @@ use super::ways::is_library;
 /// Only on the way of a panic: from the panic handler, by functions of libraries that are sure, to guesses.
 pub fn begins_at(kernel: Kernel, report: &Report) -> Option<usize> {
     let is_plain = kernel.arch == Arch::Aarch64 && kernel.profile == Profile::Plain;
-    let why = "end of backtrace: incomplete: a rule needs the link register, which is not known here, from frame ";
+    let why = "end of backtrace: incomplete: the unwind row needs the link register, whose value is unknown, from frame ";
     let number = report.end.strip_prefix(why)?.split(' ').next()?;
     let number: usize = number.parse().ok()?;
     let (sure, guesses) = report.frames.split_at_checked(number)?;

@@ -162,7 +162,7 @@ pub fn tasks_are_in_doubt_if_a_cpu_did_not_answer(image: &Path) {
     });
     let lines = lines.filter(|line| !line.starts_with("dump more 1 "));
     let doubted = tasks(&lines.collect::<Vec<_>>().join("\n"));
-    let doubt = "from frame 0 on in doubt (the task may have run meanwhile)";
+    let doubt = "from frame 0 on in doubt (the task may have run during the backtrace)";
     assert!(doubted.len() >= whole.len(), "{doubted:x?}");
     for list in &doubted {
         assert!(ends(list, doubt), "{list:x?}");

@@ -58,17 +58,17 @@ impl fmt::Display for Error {
             _ => [0; 2],
         };
         let filled = texts! { *self, numbers;
-            Self::StartHasBit31 => "bit 31 of the function's word is set",
-            Self::NotSorted => "the function is not above the one before",
-            Self::OutsideTable(_) => "$ is outside of .ARM.extab",
+            Self::StartHasBit31 => "bit 31 of the function offset is set",
+            Self::NotSorted => "the function does not start after the previous function",
+            Self::OutsideTable(_) => "address $ is outside .ARM.extab",
             Self::Reserved(_) => "there is no personality routine #",
-            Self::UnknownPersonality(_) => "the personality routine at $ is not known",
-            Self::Truncated(_) => "the opcodes end inside %",
-            Self::Spare(..) => "no meaning is defined for % %",
-            Self::TooLarge => "a number does not fit into 32 bits",
+            Self::UnknownPersonality(_) => "the personality routine at $ is unknown",
+            Self::Truncated(_) => "the unwind opcodes end inside opcode %",
+            Self::Spare(..) => "the unwind opcode % % is undefined",
+            Self::TooLarge => "a number in the unwind opcodes exceeds 32 bits",
             Self::CannotUnwind => "the function cannot be unwound",
-            Self::Refused => "it refuses to unwind",
-            Self::AfterStackPointer => "it adds to a stack pointer that was restored",
+            Self::Refused => "the unwind opcodes refuse to unwind",
+            Self::AfterStackPointer => "the unwind opcodes add to a restored stack pointer",
         };
         filled.write(f)
     }

@@ -27,11 +27,11 @@ impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "empty",
-            Self::Short => "shorter than its header states",
+            Self::Short => "the rule map is shorter than its header states",
             Self::BadMagic => "bad magic",
             Self::UnknownVersion(_) => "unknown version",
             Self::UnknownAbi(_) => "unknown ABI",
-            Self::BadHeader => "its header contradicts itself",
+            Self::BadHeader => "the header of the rule map contradicts itself",
             Self::LeftOut => "support for rule maps is not compiled in",
         })
     }

@@ -75,13 +75,13 @@ impl ParseError {
             Self::Short { .. } => "# bytes are too short for a header",
             Self::BadMagic { .. } => "bad magic & at offset 0, expected 0xdee2",
             Self::UnknownVersion(_) => "unknown version # at offset 2",
-            Self::DraftVersion1 => "version 1 in the layout of its first posted patch, which was never released",
+            Self::DraftVersion1 => "version 1 in a draft layout, which was never released",
             Self::UnknownFlags(_) => "unknown flags % at offset 3",
             Self::UnknownAbi(_) => "unknown ABI # at offset 4",
-            Self::AuxiliaryHeader { .. } => "auxiliary header of # bytes does not fit",
-            Self::Functions { .. } => "functions end outside the section, at offset #",
-            Self::Rows { .. } => "rows end outside the section, at offset #",
-            Self::Map => "a rule map with an unusable header",
+            Self::AuxiliaryHeader { .. } => "the auxiliary header of # bytes does not fit into the section",
+            Self::Functions { .. } => "the function entries end outside the section, at offset #",
+            Self::Rows { .. } => "the rows end outside the section, at offset #",
+            Self::Map => "the rule map has an unusable header",
             Self::LeftOut => "support for this format is not compiled in",
         }
     }

@@ -108,7 +108,7 @@ impl Damage {
         let (first, second) = match *self {
             Self::Section(error) => return error.filled(),
             Self::Code { start } => {
-                return Filled::of("the code at @ is not the code that was linked", start);
+                return Filled::of("the code at @ differs from the linked code", start);
             }
             Self::Unsorted { function: number }
             | Self::Overlap { function: number }
@@ -119,12 +119,12 @@ impl Damage {
         };
         texts! { *self, [first.into(), second.into()];
             Self::Checksum => "wrong checksum",
-            Self::Unsorted { .. } => "function # starts before the one before it",
-            Self::Overlap { .. } => "function # overlaps the one before it",
-            Self::Function { .. } => "the entry of function # is bad",
+            Self::Unsorted { .. } => "function # starts before the previous function",
+            Self::Overlap { .. } => "function # overlaps the previous function",
+            Self::Function { .. } => "the entry of function # is invalid",
             Self::Row { .. } => "row # of function # cannot be read",
-            Self::RowOrder { .. } => "row # of function # starts in the wrong place",
-            Self::RowCount { .. } => "the number of rows differs from # in the header",
+            Self::RowOrder { .. } => "row # of function # starts at a wrong offset",
+            Self::RowCount { .. } => "the number of rows differs from the number # in the header",
             Self::TooManyRows => "too many functions share rows",
             Self::Code { .. } => "",
         }

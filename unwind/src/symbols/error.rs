@@ -44,8 +44,8 @@ impl fmt::Display for SymbolsError {
             Self::BadMagic => "bad magic at offset 0",
             Self::UnknownVersion(_) => "unknown version # at offset 8",
             Self::UnknownLevel(_) => "unknown level # at offset 24",
-            Self::DoesNotFit(_) => "the field at offset # refers outside the symbols",
-            Self::BadChecksum { .. } => "checksum $ at offset 16, but the bytes have $",
+            Self::DoesNotFit(_) => "the field at offset # refers to data outside .symbols",
+            Self::BadChecksum { .. } => "the checksum at offset 16 is $, but the content has checksum $",
             Self::LeftOut => "support for this format is not compiled in",
         };
         filled.write(f)

@@ -32,7 +32,10 @@ fn no_bytes_are_no_table() {
         assert_eq!(tables.first().unwrap_err(), ParseError::Empty);
         let error = look_up(&tables, 0x1000).unwrap_err();
         assert_eq!(error, LookupError::NoFunction);
-        assert_eq!(error.to_string(), "no function in the table");
+        assert_eq!(
+            error.to_string(),
+            "the table has no function at this address"
+        );
         assert!(tables.function_at(0x1000).is_none());
     }
 }

@@ -97,7 +97,7 @@ fn end(has_other_cpu: bool, runs: bool) -> String {
 
 #[test]
 fn the_list_of_a_task_is_complete_only_if_the_task_cannot_have_run() {
-    let in_doubt = "outermost function reached, from frame 0 on in doubt (the task may have run meanwhile), 3 frames";
+    let in_doubt = "outermost function reached, from frame 0 on in doubt (the task may have run during the backtrace), 3 frames";
     assert_eq!(end(false, false), "complete, 3 frames");
     // A CPU that is not held, and registers that are others at the end of the walk.
     assert_eq!(end(true, false), in_doubt);

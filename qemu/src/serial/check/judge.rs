@@ -267,7 +267,7 @@ mod tests {
         let text = transcript(&symbolizer);
         let lines: Vec<_> = text.lines().collect();
         // A list that ends before its last frame, and says so.
-        let end = "end of backtrace: incomplete: no row for the return address, 1 frames";
+        let end = "end of backtrace: incomplete: no unwind row for the return address, 1 frames";
         let came = [&lines[..5], &[end], &lines[11..]].concat().join("\n");
         let judged = judged(&symbolizer, &text, came.as_bytes());
         assert_eq!(judged.verdict, Verdict::Different, "{}\n{came}", judged.why);

@@ -15,20 +15,20 @@ fn every_ending_has_its_words() {
         (End::Outermost, "outermost function reached"),
         (
             End::NotAtBase(1),
-            "outermost function reached with sp 0x0000000000000001, which is not the base of a declared stack",
+            "outermost function reached, but its sp 0x0000000000000001 is not the highest address of a declared stack",
         ),
         (
             End::BaseUnknown(2),
-            "it is not known whether its stack begins at 0x0000000000000002",
+            "it is unknown whether the stack begins at 0x0000000000000002",
         ),
         (End::User(3), "user code reached at 0x0000000000000003"),
         (
             End::TrapNotAtBase(4),
-            "the trap frame of user code ends at 0x0000000000000004, which is not the base of a declared stack",
+            "the trap frame of user code ends at 0x0000000000000004, which is not the highest address of a declared stack",
         ),
         (
             End::TrapEndUnknown,
-            "it is not known where the trap frame of user code ends",
+            "the end of the trap frame of user code is unknown",
         ),
         (
             End::UserInKernel(5),
@@ -49,15 +49,15 @@ fn every_ending_has_its_words() {
         (End::Unusable("100 % of # | @"), "100 % of # | @"),
         (
             End::NoRow(6, LookupError::NoFunction),
-            "no row for 0x0000000000000006: no function in the table",
+            "no unwind row for 0x0000000000000006: the table has no function at this address",
         ),
         (
             End::NoRow(6, LookupError::NoRows { signal: false }),
-            "no row for 0x0000000000000006: no rows for this function",
+            "no unwind row for 0x0000000000000006: the table has no rows for this function",
         ),
         (
             End::NoRow(6, LookupError::TooLarge),
-            "no row for 0x0000000000000006: its table is too large to be searched",
+            "no unwind row for 0x0000000000000006: the table is too large to search",
         ),
         (
             End::WrongAbi(Abi::Amd64),
@@ -66,28 +66,28 @@ fn every_ending_has_its_words() {
         (End::BadPc(0), "the program counter is null"),
         (
             End::BadPc(7),
-            "the program counter 0x0000000000000007 is not in any code",
+            "the program counter 0x0000000000000007 is outside all known code",
         ),
         (End::BadReturnAddress(0), "the return address is null"),
         (
             End::BadReturnAddress(8),
-            "the return address 0x0000000000000008 is not in any code",
+            "the return address 0x0000000000000008 is outside all known code",
         ),
         (
             End::NoCall(9),
-            "no call before the return address 0x0000000000000009",
+            "there is no call before the return address 0x0000000000000009",
         ),
         (
             End::CalledElsewhere(10, 11),
-            "the call before 0x000000000000000a leads to 0x000000000000000b, not to the function of the frame",
+            "the call before 0x000000000000000a does not call the function of this frame, but 0x000000000000000b",
         ),
         (
             End::CallsUnchecked,
-            "calls were not checked, because the bytes of the code are not known",
+            "calls were not checked, because the bytes of the code are unavailable",
         ),
         (
             End::OnlyAtCalls(12),
-            "interrupted at 0x000000000000000c, but its row is valid at calls only",
+            "code was interrupted at 0x000000000000000c, but its unwind row is valid only at calls",
         ),
         (
             End::NoStack(13),
@@ -103,7 +103,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::NotAdvancing(16),
-            "the caller's stack pointer 0x0000000000000010 would not be above this frame",
+            "the caller's stack pointer 0x0000000000000010 is not above this frame",
         ),
         (
             End::Misaligned(17),
@@ -111,33 +111,33 @@ fn every_ending_has_its_words() {
         ),
         (
             End::RegisterLost(18),
-            "a rule needs register 18, which is not known here",
+            "the unwind row needs the unknown value of register 18",
         ),
         (
             End::RegisterLost(aarch64::SP_EL0),
-            "a rule needs register SP_EL0, which is not known here",
+            "the unwind row needs the unknown value of register SP_EL0",
         ),
         (
             End::StackPointerLost,
-            "a rule needs the stack pointer, which is not known here",
+            "the unwind row needs the stack pointer, whose value is unknown",
         ),
         (
             End::FramePointerLost,
-            "a rule needs the frame pointer, which is not known here",
+            "the unwind row needs the frame pointer, whose value is unknown",
         ),
         (
             End::NoCfa,
-            "a rule needs the canonical frame address, which is not known here",
+            "the unwind row needs the canonical frame address, but does not define it",
         ),
         (
             End::LinkRegisterLost,
-            "a rule needs the link register, which is not known here",
+            "the unwind row needs the link register, whose value is unknown",
         ),
         (
             End::TrapFrame(19),
-            "a trap frame of unknown layout at 0x0000000000000013",
+            "the trap frame at 0x0000000000000013 has an unknown layout",
         ),
-        (End::Limit, "the limit of frames was reached"),
+        (End::Limit, "the maximum number of frames was reached"),
         (
             End::DamagedTables(Damage::Checksum),
             "the tables are damaged: wrong checksum",

@@ -205,10 +205,10 @@ fn report_names_the_frame_with_the_unproven_row() {
     let unproven = [(0x2000, 1)];
     assert_eq!(
         report(Some(&unproven)),
-        "end of backtrace: outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven), 2 frames"
+        "end of backtrace: outermost function reached, from frame 1 on in doubt (no proof for the unwind row of frame 0), 2 frames"
     );
     assert_eq!(
         report(None),
-        "end of backtrace: outermost function reached, from frame 1 on in doubt (the tables contain no proof of their rows), 2 frames"
+        "end of backtrace: outermost function reached, from frame 1 on in doubt (the unwind tables contain no proof of their rows), 2 frames"
     );
 }

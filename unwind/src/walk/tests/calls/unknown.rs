@@ -16,8 +16,7 @@ fn without_bytes_of_code_nothing_is_complete() {
         is_in_doubt(&walked, &[0x2110, 0x1005], End::CallsUnchecked);
         assert!(
             walked.report.ends_with(
-                "outermost function reached, from frame 1 on in doubt (calls were not checked, because the bytes of the code \
-                 are not known), 2 frames\n"
+                "outermost function reached, from frame 1 on in doubt (calls were not checked, because the bytes of the code are unavailable), 2 frames\n"
             ),
             "{}",
             walked.report
