@@ -141,9 +141,7 @@ pub(crate) fn named(
     // Of assembly without `.size`, up to the next function.
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
-        0 => bail!(
-            "{switch}={name}: the name is the name is a label inside a function, not a function"
-        ),
+        0 => bail!("{switch}={name}: the name is a label inside a function, not a function"),
         size => {
             let is_sized = own.is_none_or(|symbol| symbol.is_sized);
             Ok((start..start.saturating_add(size), is_sized))

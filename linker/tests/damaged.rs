@@ -80,7 +80,9 @@ fn damage_is_named_with_its_offset() {
     };
     // The CIE's id: then it is an FDE whose CIE lies before the section.
     change(eh_frame + 4, &[0xff, 0, 0, 0]);
-    let expected = format!("section .eh_frame at offset {eh_frame}: damaged at its first entry: ");
+    let expected = format!(
+        "section .eh_frame at offset {eh_frame}: the section is damaged at its first entry: "
+    );
     let complaint = |command| complaint(command, &path);
     assert!(
         complaint("check").starts_with(&expected),
@@ -92,8 +94,9 @@ fn damage_is_named_with_its_offset() {
         data[eh_frame as usize..][..4].try_into().unwrap(),
     ));
     change(eh_frame + 4 + cie, &[0xff, 0xff, 0, 0]);
-    let expected =
-        format!("section .eh_frame at offset {eh_frame}: damaged after its entry at 0x0: ");
+    let expected = format!(
+        "section .eh_frame at offset {eh_frame}: the section is damaged after the entry at offset 0x0: "
+    );
     assert!(
         complaint("check").starts_with(&expected),
         "{}",

@@ -236,7 +236,7 @@ fn what_has_nothing_to_make_tables_from_is_refused() {
     );
     assert_eq!(made.status.code(), Some(1));
     assert!(
-        stderr(&made).contains("found an object file"),
+        stderr(&made).contains("the file is an object file"),
         "{}",
         stderr(&made)
     );
@@ -254,7 +254,7 @@ fn a_rule_map_is_loaded_instead() {
     assert!(text.starts_with(".unwind_map: "), "{text}");
     assert_only_appended(program, &map);
     let check = stdout(&sframe(&["check"], &map));
-    let compared = "addresses of .unwind_map compared with .sframe: 0 differences\n";
+    let compared = "addresses of .unwind_map with .sframe: 0 differences\n";
     assert!(check.contains(compared), "{check}");
     // It runs, and reads itself.
     let stats = stdout(&succeed(Command::new(&map).arg("stats").arg(&map)));

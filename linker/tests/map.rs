@@ -70,7 +70,7 @@ fn expect_map(folder: &Path) {
     let check = sframe(&["check"], &path);
     let text = stdout(&check) + &stderr(&check);
     assert!(check.status.success(), "{text}");
-    let compared = "addresses of .unwind_map compared with .sframe: 0 differences\n";
+    let compared = "addresses of .unwind_map with .sframe: 0 differences\n";
     assert!(text.contains(compared), "{text}");
     for (command, words) in [
         ("stats", "\n.unwind_map: "),
@@ -204,7 +204,7 @@ fn without_a_map_the_table_is_loaded() {
         &object,
         &["--sframe-load=map", "--sframe-repair=no"],
     );
-    let warning = "sframe-link: warning: no rule map, so .sframe is loaded: ";
+    let warning = "sframe-link: warning: the link made no rule map, so .sframe is loaded: ";
     assert!(said.contains(warning), "{said}");
     let data = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&data).unwrap();

@@ -218,7 +218,7 @@ fn regions_have_to_be_named() {
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
         // An image is better than none, unless that is said.
         assert!(output.status.success(), "{}", stderr(&output));
-        let warning = "sframe-link: warning: image: linked without tables: the linker rejects tables after section .text: ";
+        let warning = "sframe-link: warning: image: linked without tables: the linker cannot place tables after section .text: ";
         assert!(stderr(&output).contains(warning), "{}", stderr(&output));
         let data = fs::read(folder.join("image")).unwrap();
         assert!(
@@ -236,7 +236,7 @@ fn regions_have_to_be_named() {
         );
         assert_eq!(required.status.code(), Some(1));
         assert!(!folder.join("image").exists());
-        let note = "sframe-link: note: copy the sections that sframe-link --sframe-script prints into the linker script";
+        let note = "sframe-link: note: copy the output of sframe-link --sframe-script into the linker script";
         assert!(stderr(&output).contains(note), "{}", stderr(&output));
         let printed = crate::common::succeed(crate::common::sframe_link().arg("--sframe-script"));
         let sections = stdout(&printed);

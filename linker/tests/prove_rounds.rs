@@ -299,14 +299,14 @@ fn reasons_name_the_instruction() {
         assert_eq!(reason.to_string().contains(", at 0x"), at.is_some());
         found += &format!("{start}..{end} {}: {at:?}\n", reason.words());
     }
-    let expected = "5..7 stack pointer loaded from a register or from memory: Some(2)
+    let expected = "5..7 the stack pointer is loaded from a register or from memory: Some(2)
 13..15 code paths with different stack depths join: Some(13)
 15..16 indirect jump with unknown targets: Some(16)
 16..18 indirect jump with unknown targets: Some(16)
-18..19 exit with a stack depth that differs from the entry: Some(19)
-19..20 exit with a stack depth that differs from the entry: Some(19)
-23..26 stack pointer loaded from a register or from memory: Some(20)
-33..35 after a call that never returns: None
+18..19 the function exits with a stack depth that differs from its entry: Some(19)
+19..20 the function exits with a stack depth that differs from its entry: Some(19)
+23..26 the stack pointer is loaded from a register or from memory: Some(20)
+33..35 the code follows a call that never returns: None
 ";
     assert_eq!(found, expected);
 }

@@ -175,7 +175,7 @@ fn answers(path: &Path) -> (u64, u64, u64) {
     let check = sframe(&["check"], path);
     let text = stdout(&check);
     assert!(check.status.success(), "{text}{}", stderr(&check));
-    let line = text.lines().find(|line| line.contains("of .symbols"));
+    let line = text.lines().find(|line| line.contains("compared .symbols"));
     let line = line.unwrap_or_else(|| panic!("{text}"));
     assert!(line.ends_with(": 0 differences"), "{line}");
     let numbers: Vec<u64> = line
@@ -255,7 +255,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
         assert!(output.status.success(), "{}", stderr(&output));
         stderr(&output)
     };
-    let expected = "sframe-link: warning: --symbols=names instead of calls: no debug information: compile \
+    let expected = "sframe-link: warning: the link used --symbols=names instead of calls: no debug information: compile \
                     with debug = \"limited\" (-C debuginfo=1)\n";
     assert_eq!(link("--symbols=calls"), expected);
     assert_eq!(link("--symbols=names"), "");

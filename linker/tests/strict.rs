@@ -122,7 +122,7 @@ fn functions() {
     expect(
         Version::V3,
         &[(ENTRY + 15, 1)],
-        "error: .sframe: rows of function 1 outside of the table\n\
+        "error: .sframe: the rows of function 1 are outside the table\n\
          error: .sframe: the header has a row count of 4, but the functions have 2 rows\n",
     );
 }
@@ -205,8 +205,8 @@ fn another_machine() {
     assert_eq!(say(&bytes, &AARCH64), (said, true));
     let mut bytes = table(&AARCH64, Version::V3);
     bytes[4] = 1;
-    let said = "error: .sframe: a table for AArch64Big in a file for AArch64Little\n\
-                error: .sframe: AArch64Big with the wrong byte order\n";
+    let said = "error: .sframe: the table is for AArch64Big, but the file is for AArch64Little\n\
+                error: .sframe: the table for AArch64Big has the wrong byte order\n";
     assert_eq!(say(&bytes, &AARCH64), (said.to_owned(), true));
 }
 

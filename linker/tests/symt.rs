@@ -345,7 +345,7 @@ fn what_has_no_room_is_refused() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("its addresses have 32 bits, but there is code at 0xffff00004000"),
+        error.contains("cannot write a SYMT file for code at 0xffff00004000"),
         "{error}"
     );
     assert!(!symt.exists());

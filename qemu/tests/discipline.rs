@@ -148,7 +148,7 @@ fn code_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
 fn a_watched_word_of_the_stack_is_read(kernel: Kernel) {
     let ran = boot(kernel, "watched-stack").expect(101);
     let report = Report::find(&ran.serial);
-    let panicked = ": a return address is watched";
+    let panicked = ": a watchpoint is set on a return address";
     assert!(report.panicked.ends_with(panicked), "{}", report.panicked);
     let callers = "= panic
                    r kernel::scenario::unreadable::watch
@@ -277,7 +277,7 @@ fn nothing_breaks_a_report_on_the_overflow_stack() {
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
     assert!(
-        report.panicked.contains("no room on the stack"),
+        report.panicked.contains("no space left on the stack"),
         "{}",
         report.text
     );

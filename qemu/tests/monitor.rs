@@ -133,8 +133,8 @@ fn commands_answer_until_a_panic_ends_it(kernel: Kernel) {
     let mut session = monitor(kernel);
     let help = session.command("help");
     for (command, about) in [
-        ("lookup ADDRESS", "print what is at"),
-        ("bt", "print the backtrace of this"),
+        ("lookup ADDRESS", "print the function, file and line at"),
+        ("bt", "print the backtrace of the monitor"),
     ] {
         let line = help
             .lines()

@@ -71,7 +71,7 @@ impl Board {
         session.press("\r");
         session.wait_for("> ");
         session.press("help\r");
-        session.wait_for("print the backtrace of this");
+        session.wait_for("print the backtrace of the monitor");
         session.wait_for("\n> ");
         session.press("panic on a board\r");
         session.wait_for("first failure: ");

@@ -26,7 +26,7 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         "no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
     Some(format!(
-        "the link used --symbols={made} instead of {wanted}, because {why}"
+        "the link used --symbols={made} instead of {wanted}: {why}"
     ))
 }
 

@@ -88,8 +88,8 @@ without:
     let text = stdout(&check);
     assert!(check.status.success(), "{text}");
     for expected in [
-        ", 8 bytes, with+0x0: interrupt handler with an error code, but call frame information describes a called function\n",
-        ", 4 bytes, without+0x0: interrupt handler without an error code, but call frame information describes a called function\n",
+        ", 8 bytes, with+0x0: the code is an interrupt handler with an error code, but call frame information describes a called function\n",
+        ", 4 bytes, without+0x0: the code is an interrupt handler without an error code, but call frame information describes a called function\n",
         "contradicts the code: 1 (6 bytes), interrupt handlers: 2; places where the table contradicts the code: 0\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
@@ -135,7 +135,7 @@ _start:
     .concat();
     let said = ".sframe has rows for 5.5 % of the code (21 of 381 bytes); functions without rows: core: 2, kernel: 1, \
                 assembly and C: 1";
-    let do_that = "Synthesize rows from the code (remove --sframe-repair=no); or compile Rust with -Cforce-unwind-tables=yes";
+    let do_that = "To synthesize rows from the code, remove --sframe-repair=no. Or compile Rust with -Cforce-unwind-tables=yes";
     let file = folder.join("stats.json");
     let stats = format!("--sframe-stats={}", file.display());
     let link = |switches: &[&str]| {
@@ -169,7 +169,7 @@ _start:
     assert_eq!(status, Some(1), "{text}");
     assert!(
         text.contains(&format!(
-            "{said}\nerror: rows cover less than 90 % of the code: "
+            "{said}\nerror: less than 90 % of the code has unwind rows: "
         )),
         "{text}"
     );

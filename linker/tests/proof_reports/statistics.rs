@@ -47,7 +47,10 @@ fn json_says_what_was_mended_and_made_and_left_out() {
         "{reason}"
     );
     assert_eq!(
-        number(&stats, "/code/no_row/never called and never returns"),
+        number(
+            &stats,
+            "/code/no_row/the function is never called and never returns"
+        ),
         7
     );
 }

@@ -119,7 +119,7 @@ fn other_formats_are_linked_without_tables() {
             let expected = fs::read(folder.join("image")).unwrap();
             let output = run(&folder, &[&[&*linker], &*arguments].concat());
             assert!(output.status.success(), "{}", stderr(&output));
-            let warning = "sframe-link: warning: image: linked without tables: the output format binary has no sections";
+            let warning = "sframe-link: warning: image: linked without tables: the output format binary cannot contain tables";
             assert!(stderr(&output).contains(warning), "{}", stderr(&output));
             assert!(fs::read(folder.join("image")).unwrap() == expected);
             let required = run(

@@ -28,7 +28,7 @@ fn a_fragment_before_code_is_refused() {
     let output = link(&folder, &script, &[&object]);
     assert!(
         stderr(&output).contains(
-            "sframe-link: error: image: _start is at 0xffffffff80100000 without tables and at 0xffffffff8010"
+            "sframe-link: error: image: function _start is at 0xffffffff80100000 without tables, but at 0xffffffff8010"
         ),
         "{}",
         stderr(&output)
@@ -43,7 +43,7 @@ fn an_image_without_eh_frame_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no .eh_frame: compile with -C force-unwind-tables=yes, and keep the section in the \
+        "image: the image has no .eh_frame: compile with -C force-unwind-tables=yes, and keep the section in the \
          linker script",
     );
     // Names need none.
@@ -59,7 +59,7 @@ fn an_image_without_eh_frame_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no .eh_frame, and no rows could be synthesized from the code: compile with -C force-unwind-tables=yes, and \
+        "image: the image has no .eh_frame, and no rows could be synthesized from the code: compile with -C force-unwind-tables=yes, and \
          keep the section in the linker script",
     );
 }
@@ -95,10 +95,11 @@ fn code_without_names_must_not_move() {
     for switches in [&[][..], &["-s"], &["--symbols=none"]] {
         let (folder, output) = link_unnamed("moved_section", &moved, switches);
         let said = stderr(&output);
-        let expected = "sframe-link: error: image: section .more is at 0xffffffff80100";
+        let expected =
+            "sframe-link: error: image: without tables, section .more is at 0xffffffff80100";
         assert!(said.contains(expected), "{switches:?}: {said}");
         assert!(
-            said.contains(" with them: the linker script needs"),
+            said.contains(": in the linker script, add INCLUDE"),
             "{said}"
         );
         assert!(!folder.join("image").exists());
@@ -131,7 +132,8 @@ fn code_without_names_must_not_move_in_its_section() {
     let moving = format!("--sframe-linker={}", moving.display());
     let (folder, output) = link_unnamed("moved_inside", &script, &[&moving, "-s"]);
     let said = stderr(&output);
-    let expected = " differs between the two links: the linker script needs INCLUDE";
+    let expected =
+        " differs between the links with and without tables: in the linker script, add INCLUDE";
     assert!(said.contains(expected), "{said}");
     assert!(!folder.join("image").exists());
 }
@@ -152,8 +154,8 @@ fn overlays_are_linked_without_tables() {
     let ld = crate::common::tool("ld", "binutils");
     let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
     fs::write(folder.join("image.ld"), script).unwrap();
-    let expected = "image: linked without tables: sections .first and .second both contain code at 0x1000, but tables hold one row and one \
-         name per address";
+    let expected = "image: linked without tables: sections .first and .second both contain code at 0x1000, but tables can describe only one \
+         function per address";
     for (switch, code, words) in [
         ("--no-check-sections", 0, expected),
         (
@@ -203,7 +205,7 @@ fn tables_in_no_segment_are_refused() {
         let errors = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(
-            errors.contains("is in no loaded segment"),
+            errors.contains("is not in a loaded segment"),
             "{section}: {errors}"
         );
         assert!(!folder.join("image").exists());

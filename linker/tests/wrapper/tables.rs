@@ -37,7 +37,7 @@ fn a_damaged_section_is_noticed_by_check() {
     let output = damaged(28 + 8, 1);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stdout(&output).contains("0xffffffff80100000: the function's size differs"),
+        stdout(&output).contains("0xffffffff80100000: the size of the function differs"),
         "{}",
         stdout(&output)
     );
@@ -145,11 +145,11 @@ fn tables_of_inputs_are_merged() {
     assert!(output.status.success(), "{errors}");
     for expected in [
         format!(
-            "ignoring the .sframe rows of local in {}: several functions have this name",
+            "ignoring the .sframe rows of local in {}, because several functions have this name",
             one.display()
         ),
         format!(
-            "ignoring .sframe rows of unnamed code in {} (1 bytes): its address in the image is unknown",
+            "ignoring .sframe rows of code without a symbol in {} (1 bytes), because the address of the code in the image is unknown",
             one.display()
         ),
     ] {
