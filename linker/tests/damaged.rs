@@ -109,7 +109,7 @@ fn damage_is_named_with_its_offset() {
         (
             11,
             1,
-            "functions end outside the section, at offset 268435500",
+            "the function entries end outside the section, at offset 268435500",
         ),
     ] {
         change(sframe + at, &[byte]);

@@ -128,7 +128,7 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
             ["info:", one, "frames", "and", other, "nmis"] => {
                 all = number(one).zip(number(other));
             }
-            [count, "log", "frames", "are", "lost"] => {
+            [count, "log", "frames", "were", "lost"] => {
                 lost += number(count).unwrap_or_else(|| panic!("{line:?}"));
             }
             ["end", "of", "backtrace:", "complete,", count, "frames"] => {

@@ -246,7 +246,7 @@ fn without_rows_a_list_through_a_module_is_never_complete() {
             VECTORS,
             "r with_mmu",
             &["f order", "f corner_shop::shop::serve"],
-            "incomplete: a rule needs the stack pointer, ",
+            "incomplete: the unwind row needs the stack pointer, ",
             "outermost function reached, from frame 1 on by link register (no unwind row for 0x",
         ),
     ] {

@@ -10,7 +10,7 @@ fn refusal(bytes: &[u8]) -> ParseError {
     error
 }
 
-/// The layout of the first posted patch (binutils mailing list, September 2022), which no released tool wrote.
+/// The layout of the draft layout (binutils mailing list, September 2022), which no released tool wrote.
 const DRAFT: [u8; 48] = [
     0xe2, 0xde, // magic, little-endian
     1,    // version
@@ -61,7 +61,7 @@ fn the_draft_of_version_1() {
         ParseError::DraftVersion1
     );
     let text = refusal(&DRAFT).to_string();
-    assert!(text.contains("first posted patch"), "{text}");
+    assert!(text.contains("draft layout"), "{text}");
     // Released ones are not taken for it, not even those that hold nothing or have an auxiliary header.
     assert!(Section::parse(&V1, ADDRESS).is_ok());
     let mut nothing = V1[..28].to_vec();
