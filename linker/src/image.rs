@@ -270,7 +270,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     tables.into_iter().find_map(|(what, offset, count, size)| {
         let end = offset.saturating_add(u64::from(count) * u64::from(size));
         (count > 0 && end > length)
-            .then(|| format!("truncated ELF file: the {what} at offset {offset} extend to {end}, but the file has only {length} bytes"))
+            .then(|| format!("the {what} at offset {offset} extend to {end}, but the file has only {length} bytes"))
     })
 }
 

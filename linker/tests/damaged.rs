@@ -125,7 +125,7 @@ fn damage_is_named_with_its_offset() {
     assert_eq!(
         complaint("dump"),
         format!(
-            "truncated ELF file: the section headers at offset {} extend to {}, but the file has only {} bytes",
+            "damaged ELF file: the section headers at offset {} extend to {}, but the file has only {} bytes",
             u64::from_le_bytes(data[40..48].try_into().unwrap()),
             data.len(),
             data.len() - 10

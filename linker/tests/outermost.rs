@@ -358,5 +358,5 @@ fn a_row_without_a_caller_that_nothing_explains_is_a_difference() {
         text.contains(": the row is Row { offset: 1, cfa: Undefined, "),
         "{text}"
     );
-    assert!(text.contains(" compared: 1 differences\n"), "{text}");
+    assert!(text.contains(" addresses: 1 differences\n"), "{text}");
 }

@@ -201,7 +201,8 @@ fn reserved_bits() {
 #[test]
 fn another_machine() {
     let bytes = table(&X86_64, Version::V3);
-    let said = "error: .sframe: a table for Amd64 in a file for AArch64Little\n".to_owned();
+    let said =
+        "error: .sframe: the table is for Amd64, but the file is for AArch64Little\n".to_owned();
     assert_eq!(say(&bytes, &AARCH64), (said, true));
     let mut bytes = table(&AARCH64, Version::V3);
     bytes[4] = 1;
