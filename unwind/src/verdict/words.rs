@@ -55,10 +55,10 @@ impl End {
         texts! { *self, [self.address(), 0];
             Self::Complete => "complete",
             Self::Outermost => "outermost function reached",
-            Self::NotAtBase(_) => "outermost function reached, but its sp @ is not the highest address of a declared stack",
+            Self::NotAtBase(_) => "outermost function reached, but its sp @ is not the upper end of a declared stack",
             Self::BaseUnknown(_) => "it is unknown whether the stack begins at @",
             Self::User(_) => "user code reached at @",
-            Self::TrapNotAtBase(_) => "the trap frame of user code ends at @, which is not the highest address of a declared stack",
+            Self::TrapNotAtBase(_) => "the trap frame of user code ends at @, which is not the upper end of a declared stack",
             Self::TrapEndUnknown => "the end of the trap frame of user code is unknown",
             Self::UserInKernel(_) => "the trap frame indicates user code, but @ is kernel code",
             Self::NoTables(_) => "no .sframe table: ",

@@ -170,7 +170,7 @@ fn a_report_says_what_it_knows_of_the_base() {
         [FRAMES, "end of backtrace: complete, 3 frames\n"].concat()
     );
     let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x9000)));
-    let end = "end of backtrace: incomplete: outermost function reached, but its sp 0x0000000000008030 is not the highest address of a declared stack, 3 frames\n";
+    let end = "end of backtrace: incomplete: outermost function reached, but its sp 0x0000000000008030 is not the upper end of a declared stack, 3 frames\n";
     assert_eq!(text, [FRAMES, end].concat());
 }
 
@@ -303,7 +303,7 @@ fn a_report_ends_at_user_code() {
     let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030 + 8)));
     let end =
         "   2: 0x0000000000401004 p\nend of backtrace: user code reached at 0x0000000000401004, ";
-    let doubt = "from frame 2 on in doubt (the trap frame of user code ends at 0x0000000000008030, which is not the highest address of a declared stack), 3 frames\n";
+    let doubt = "from frame 2 on in doubt (the trap frame of user code ends at 0x0000000000008030, which is not the upper end of a declared stack), 3 frames\n";
     assert!(text.ends_with(&[end, doubt].concat()), "{text}");
     let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030)));
     let complete = "complete for the kernel, 3 frames\n";

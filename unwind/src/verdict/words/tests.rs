@@ -15,7 +15,7 @@ fn every_ending_has_its_words() {
         (End::Outermost, "outermost function reached"),
         (
             End::NotAtBase(1),
-            "outermost function reached, but its sp 0x0000000000000001 is not the highest address of a declared stack",
+            "outermost function reached, but its sp 0x0000000000000001 is not the upper end of a declared stack",
         ),
         (
             End::BaseUnknown(2),
@@ -24,7 +24,7 @@ fn every_ending_has_its_words() {
         (End::User(3), "user code reached at 0x0000000000000003"),
         (
             End::TrapNotAtBase(4),
-            "the trap frame of user code ends at 0x0000000000000004, which is not the highest address of a declared stack",
+            "the trap frame of user code ends at 0x0000000000000004, which is not the upper end of a declared stack",
         ),
         (
             End::TrapEndUnknown,
