@@ -60,8 +60,8 @@ With several scenarios, the first failure decides.
 
 How an image reports success or a panic: QEMU's exit status 33 means success, 101 a panic. On x86_64 the image writes 16 or
 50 to port 0xf4 (isa-debug-exit). On Arm it calls semihosting's SYS_EXIT (32-bit: SYS_EXIT_EXTENDED); power off by PSCI is
-success, too. Only the status of QEMU itself counts, and only if QEMU's monitor reported that the machine ran and that
-nothing ended QEMU from outside. Status 0 after a report of a failure is a panic. Under a debugger status 0 does not count.
+success, too. A status counts only if it is the status of QEMU itself, QEMU's monitor reported that the machine ran, and
+nothing outside the machine ended QEMU. Status 0 after a report of a failure is a panic. Under a debugger, status 0 is not a success.
 
 Serial text goes to standard output, the runner's messages to standard error. On a terminal, control characters other than
 colours are shown as ^[ and the like, except in interactive mode. If CI, GITHUB_ACTIONS, TF_BUILD or TEAMCITY_VERSION is set,
@@ -70,8 +70,8 @@ a space is added to lines that would command the CI system. target/serial has th
 
 /// Boot a kernel in QEMU, show its serial output and report how it ended
 ///
-/// Builds the kernel first if it changed. Installs QEMU from the distribution's packages if run as root, and the source of
-/// `core` and `alloc`, if these are missing.
+/// Builds the kernel first if it changed. If QEMU is missing and the runner is root, installs QEMU from the distribution's
+/// packages. Also installs the source of `core` and `alloc` if it is missing.
 #[derive(Debug, Parser)]
 #[command(
     bin_name = program::called(),
@@ -82,15 +82,15 @@ a space is added to lines that would command the CI system. target/serial has th
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// Command to run instead of a boot
+    /// Command to run instead of booting
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// Architecture to boot [default: x86_64, or that of the image]
+    /// Architecture to boot [default: x86_64, or the architecture of --image]
     #[arg(long, value_enum)]
     pub arch: Option<Processor>,
 
-    /// Board to boot [default: pc, virt or virt32, by the architecture]
+    /// Board to boot [default: pc, virt or virt32, depending on the architecture]
     #[arg(long, value_enum)]
     pub board: Option<Board>,
 
@@ -98,43 +98,44 @@ pub struct Cli {
     #[arg(long, conflicts_with = "image")]
     pub release: bool,
 
-    /// Build the kernel in Thumb code
+    /// Compile the kernel to Thumb code (only for armv7a)
     #[arg(long, conflicts_with = "image")]
     pub thumb: bool,
 
-    /// Number of CPUs; some scenarios have at least two
+    /// Number of CPUs; some scenarios use at least two
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: u32,
 
-    /// Limit the time of a boot [default: 60, or no limit with --gdb or --interactive]
+    /// End a boot after this number of seconds [default: 60, or no limit with --gdb or --interactive]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
-    /// Limit the time of a boot by the machine's own clock, which counts instructions (62.5 million a second). The limit is the
-    /// same on every host. A machine that sleeps without a timer counts none: --timeout ends it
+    /// End a boot after this number of seconds of the machine's own clock, so that the limit is the same on every host. The
+    /// clock counts 62.5 million instructions as a second. It stops while the machine sleeps without a timer; then --timeout ends
+    /// the boot
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
     pub guest_timeout: Option<u64>,
 
-    /// Print the backtraces of all CPUs SECONDS after the start; the machine continues. Repeatable. They are also printed when
-    /// time runs out, at Ctrl-C, and when the machine resets itself
+    /// Print the backtraces of all CPUs SECONDS after the start, and let the machine continue. Can be repeated. The runner
+    /// always prints the backtraces when the time runs out, at Ctrl-C, and when the machine resets itself
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
     pub ask: Vec<Duration>,
 
-    /// Use another ELF image for its code on the machine, for example a user program or a boot loader. Repeatable
+    /// Use an additional ELF image whose code runs on the machine, for example a user program or a boot loader. Can be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     pub symbols: Vec<PathBuf>,
 
-    /// Save a dump to this folder whenever the runner prints backtraces: memory (compressed), registers and the image.
-    /// `autopsy DUMP` prints the same report later. A kernel that ends QEMU itself leaves no dump
+    /// Save a dump to this folder whenever the runner prints backtraces. A dump contains the memory (compressed), the registers
+    /// and the image; `autopsy DUMP` prints the report again. If the kernel itself ends QEMU, no dump is saved
     #[arg(long, value_name = "DIR", conflicts_with = "gdb")]
     pub dump: Option<PathBuf>,
 
-    /// Write a profile to this file: a flame graph (.svg), all samples in the order of time (.speedscope.json, for
-    /// <https://www.speedscope.app>), or a line with a count for each call stack (.folded). docs/profiles.md explains it
+    /// Write a profile to this file. The file extension selects the format: a flame graph (.svg), all samples in time order
+    /// (.speedscope.json, for <https://www.speedscope.app>), or call stacks with their counts (.folded). See docs/profiles.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump"])]
     pub profile: Option<PathBuf>,
 
-    /// Take N samples of each second of the machine's own time, which is 62.5 million instructions; at most N with several CPUs
+    /// Take N samples per second of the machine's own clock (62.5 million instructions); with several CPUs, at most N
     #[arg(
         long,
         value_name = "N",
@@ -144,7 +145,7 @@ pub struct Cli {
     )]
     pub profile_rate: u64,
 
-    /// Start stopped, and wait for gdb on this local TCP port [default: 1234]; `--gdb=run` starts gdb in this terminal
+    /// Start the machine stopped, and wait for gdb on this local TCP port [default: 1234]; `--gdb=run` starts gdb in this terminal
     #[arg(
         long,
         value_name = "PORT|run",
@@ -155,66 +156,66 @@ pub struct Cli {
     )]
     pub gdb: Option<Gdb>,
 
-    /// Boot this ELF image instead of building one; the other words are its command line
+    /// Boot this ELF image instead of building the kernel; the remaining arguments become the image's command line
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// With --image: the exit status of QEMU that means success; on Arm, 0 (power off) does, too
+    /// With --image, treat this exit status of QEMU as success; on Arm, status 0 (power off) is a success, too
     #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.success, requires = "image")]
     pub success_status: u8,
 
-    /// With --image: the exit status of QEMU that means a panic
+    /// With --image, treat this exit status of QEMU as a panic
     #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.panicked, requires = "image")]
     pub panic_status: u8,
 
-    /// Add names, files, lines and inlined functions to reports, from the image's debug information; without this,
-    /// standard output gets the serial line as it is
+    /// Add names, files, lines and inlined functions to reports, from the image's debug information. Without this option, the
+    /// serial output is printed unchanged
     #[arg(long)]
     pub decode: bool,
 
-    /// Let the kernel send backtraces as compact log frames, and decode them; an image of your own needs the word `defmt` on
-    /// its command line, and `--decode`
+    /// Let the kernel send backtraces as compact log frames, and decode the frames. With --image, use `--decode` instead, and
+    /// put the word `defmt` on the image's command line
     #[arg(long, conflicts_with = "image")]
     pub defmt: bool,
 
-    /// Connect the machine's serial input with this terminal, and continue after a reset; implied by the scenario `monitor`
+    /// Connect this terminal to the machine's serial input, and continue after a reset. The scenario `monitor` implies this option
     #[arg(short, long)]
     pub interactive: bool,
 
-    /// Let reports show the registers of every interrupted function, not only of the innermost one; an image of your own needs
-    /// the word `registers` on its command line
+    /// Let reports show the registers of every interrupted function, not only of the innermost function. With --image, put the
+    /// word `registers` on the image's command line instead
     #[arg(long, conflicts_with = "image")]
     pub registers: bool,
 
-    /// Let the kernel send a dump after its last report, which `autopsy LOG --image FILE` reads; an image of your own needs the
-    /// word `dump` on its command line
+    /// Let the kernel send a dump after its last report; `autopsy LOG --image FILE` reads the dump. With --image, put the word
+    /// `dump` on the image's command line instead
     #[arg(long, conflicts_with = "image")]
     pub send_dump: bool,
 
-    /// Let the kernel add the markup for symbolizers (`llvm-symbolizer --filter-markup`); an image of your own needs the word
-    /// `markup` on its command line
+    /// Let the kernel add symbolizer markup to its reports (for `llvm-symbolizer --filter-markup`). With --image, put the word
+    /// `markup` on the image's command line instead
     #[arg(long, conflicts_with = "image")]
     pub markup: bool,
 
-    /// Let the kernel print reports in lines of at most N characters (at least 40); an image of your own needs the word
-    /// `compact:N` on its command line
+    /// Let the kernel print reports in lines of at most N characters; N is at least 40. With --image, put the word `compact:N`
+    /// on the image's command line instead
     #[arg(long, value_name = "N", conflicts_with_all = ["image", "defmt", "registers"], value_parser = clap::value_parser!(u16).range(40..))]
     pub compact: Option<u16>,
 
-    /// Give the machine a screen (QEMU's `ramfb`) in a window, or for a VNC viewer if there is no display. The kernel shows its
-    /// report there; keys turn its pages, `q` ends it
+    /// Show the kernel's report on an emulated screen (QEMU's `ramfb`), in a window, or over VNC if the host has no display. Keys
+    /// turn the pages of the report; `q` ends the kernel
     #[arg(long, conflicts_with_all = ["machine", "screenshot"])]
     pub screen: bool,
 
-    /// Give the machine a screen, save a screenshot of the report to this file (PNG), and end the kernel
+    /// Show the kernel's report on an emulated screen, save a screenshot of the screen to this PNG file, and end the kernel
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "interactive", "gdb", "profile"])]
     pub screenshot: Option<PathBuf>,
 
-    /// Write the result of each boot to this file, one JSON object a line
+    /// Write the result of each boot to this file, as one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write the results of all boots to this file in JUnit's format, with their serial lines
+    /// Write the results and the serial output of all boots to this file, in JUnit's format
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 
@@ -226,7 +227,7 @@ pub struct Cli {
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 
-    /// With --image: boot with this command, for example from a disk; --image names the kernel on it. `-serial stdio`,
+    /// Boot with this QEMU command or script, for example from a disk that contains the kernel of --image. `-serial stdio`,
     /// `-nographic` or `-debugcon stdio` selects the serial line. A script must end with `exec qemu-system-… "$@"`
     #[arg(last = true, value_name = "QEMU", requires = "image", conflicts_with_all = ["scenarios", "board", "cpus"])]
     pub machine: Vec<String>,

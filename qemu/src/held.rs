@@ -25,7 +25,8 @@ impl Held {
             Ok::<_, std::io::Error>(file)
         };
         Ok(Self {
-            file: copy().with_context(|| format!("cannot copy image {}", path.display()))?,
+            file: copy()
+                .with_context(|| format!("cannot copy image {path}", path = path.display()))?,
             name: path.to_owned(),
         })
     }

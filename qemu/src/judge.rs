@@ -71,9 +71,9 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
         (Verdict::Panicked, Outcome::FailsToReport) => match failed_report(&booted.serial) {
             true => Judgement::new(
                 Status::Success,
-                "panicked twice, as expected, and printed one line for each",
+                "panicked twice, as expected, and printed one line for each panic",
             ),
-            false => failed("panicked, but printed no line about the failure of its report"),
+            false => failed("panicked, but did not print that its report failed"),
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
@@ -97,7 +97,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
         Verdict::Left if booted.has_report => {
-            Judgement::new(Status::Panicked, "panicked, and was ended by the user")
+            Judgement::new(Status::Panicked, "panicked and was ended by the user")
         }
         Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
@@ -107,7 +107,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         }
         Verdict::OutOfGuestTime => Judgement::new(
             Status::TimedOut,
-            "its time ran out, measured by the machine's clock",
+            "time ran out, measured by the machine's own clock",
         ),
         Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
     }
@@ -179,10 +179,12 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
         None
     });
     let Some(end) = end else {
-        return Err("panicked, but its backtrace has no last line");
+        return Err("panicked, but the last line of its backtrace is missing");
     };
     if !is_gapless || frames != end.frames {
-        return Err("panicked, but its backtrace has fewer frames than its last line counts");
+        return Err(
+            "panicked, but its backtrace has fewer frames than the last line of the backtrace states",
+        );
     }
     let is_whole = matches!(
         end.verdict,
@@ -192,7 +194,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
         (true, false) => Ok(format!("{} frames", end.frames)),
         (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
         (false, false) => Err("panicked, but its backtrace is not complete"),
-        (true, true) => Err("panicked, but its backtrace does not report a doubt"),
+        (true, true) => Err("panicked, but its backtrace is not marked as in doubt"),
     }
 }
 

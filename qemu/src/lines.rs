@@ -49,7 +49,9 @@ pub fn marked(begin: &str) -> Result<(&str, Option<u32>)> {
     let marked = words
         .rsplit_once(' ')
         .and_then(|(words, mark)| Some((words, mark_of(mark)?)));
-    let (words, mark) = marked.context("the first line of the kernel's data has no mark")?;
+    let (words, mark) = marked.context(
+        "the first line of the kernel's data does not end with its identification number",
+    )?;
     Ok((words, Some(mark)))
 }
 
@@ -83,7 +85,7 @@ pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result
     let (shown, arch) = (image.display(), processor(image)?);
     let [its_arch, its_build, lies] = origin;
     if its_arch != arch.name() {
-        bail!("the kernel's data is for {its_arch}, but image {shown} is not");
+        bail!("the kernel's data is for {its_arch}, but image {shown} is for {arch}");
     }
     match build {
         Some(build) if its_build != "-" && its_build != build => bail!(
@@ -93,12 +95,13 @@ pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result
     }
     let lies = lies.strip_prefix("0x");
     let lies = lies.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let lies = lies.context("the kernel's data does not contain the image's address")?;
+    let lies = lies
+        .context("the kernel's data does not contain the address at which the image was loaded")?;
     let moved_by = match probe(image)? {
         None => 0,
         Some(linked) => moved_by(linked, lies).with_context(|| {
             format!(
-                "image {shown} is not the kernel that sent the data: {PROBE} has another address"
+                "image {shown} is not the kernel that sent the data: {PROBE} has a different address"
             )
         })?,
     };
@@ -139,7 +142,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
             }
         };
         let low = packed.split_at_checked(count.into());
-        let (low, rest) = low.context("packed bytes are missing")?;
+        let (low, rest) = low.context("the packed data ends too early")?;
         packed = rest;
         let mut word = upper.to_le_bytes();
         word[..low.len()].copy_from_slice(low);

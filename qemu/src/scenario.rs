@@ -40,8 +40,8 @@ pub fn wanted(names: &[String], arch: &str) -> Result<Vec<&'static Scenario>> {
             let its = SCENARIOS.iter().filter(|it| it.is_on(arch));
             let known: Vec<_> = its.map(|it| it.name).collect();
             format!(
-                "unknown scenario {name:?}; expected one of: {}",
-                known.join(", ")
+                "unknown scenario {name:?}; expected one of: {known}",
+                known = known.join(", ")
             )
         })
     };

@@ -106,7 +106,8 @@ fn array<'data>(file: &impl Object<'data>, symbol: &str) -> Result<Option<[u64; 
     for (word, offset) in words.iter_mut().zip((0..).step_by(word(file))) {
         let address = array.address().checked_add(offset);
         let found = address.and_then(|address| constant(file, address));
-        *word = found.with_context(|| format!("{symbol} is in no segment"))?;
+        *word = found
+            .with_context(|| format!("the symbol {symbol} is not in any segment of the image"))?;
     }
     Ok(Some(words))
 }

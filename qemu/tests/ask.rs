@@ -54,8 +54,8 @@ fn asked_when_up(image: &Path) -> (Session, String) {
         let arguments = ["--ask", first, "--ask", second, "--ask", third];
         let mut session = Session::start(image, "monitor", &arguments);
         session.wait_for("\n> ");
-        if !session.has_words(&format!("because {second} s had passed (--ask)")) {
-            return (session, format!("because {third} s had passed (--ask)"));
+        if !session.has_words(&format!("because {second} s passed (--ask)")) {
+            return (session, format!("because {third} s passed (--ask)"));
         }
         session.press("\x1d");
         session.end();
@@ -81,7 +81,7 @@ fn a_panic_that_only_qemu_hears_of_is_asked_about() {
     let [asked] = &booted.asked[..] else {
         panic!("{:?}", booted.asked);
     };
-    let reason = "inspected from outside, because it reported a panic to QEMU: 1 CPU, ";
+    let reason = "inspected by the runner, because the kernel reported a panic to QEMU: 1 CPU, ";
     assert!(asked.starts_with(reason), "{asked}");
 }
 
@@ -93,7 +93,7 @@ fn a_machine_that_ends_is_not_asked() {
     for (scenario, status) in [("ok", 0), ("panic", 101)] {
         let ran = run(["--image", image, scenario]).expect(status);
         assert!(
-            !ran.words.contains("inspected from outside"),
+            !ran.words.contains("inspected by the runner"),
             "{}",
             ran.words
         );

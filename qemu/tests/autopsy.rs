@@ -74,7 +74,7 @@ kernel_tests! { x86_64:
 }
 
 /// How the report begins.
-const ASKED: &str = "inspected from outside, because ";
+const ASKED: &str = "inspected by the runner, because ";
 /// What the runner says of a dump, before its path.
 const KEPT: &str = "; to read it, type: cargo run -- autopsy ";
 
@@ -170,7 +170,7 @@ fn four_cpus(kernel: Kernel<Processor>) {
     let with = |image: &Path| run(words.into_iter().chain([image.as_os_str()]));
     with(&other)
         .expect(2)
-        .expect_words("is not the image of the dump");
+        .expect_words("does not match the dump");
     let same = with(&image(kernel)).expect(0).text();
     assert!(same.contains(last), "{same}");
 }
@@ -277,7 +277,7 @@ fn a_panic_is_kept() {
     let [(report, dump)] = &reports[..] else {
         panic!("{reports:?}");
     };
-    let reason = "inspected from outside, because it reported a panic to QEMU: 1 CPU, ";
+    let reason = "inspected by the runner, because the kernel reported a panic to QEMU: 1 CPU, ";
     assert!(report.starts_with(reason), "{report}");
     expect_same(report, dump);
 }

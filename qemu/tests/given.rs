@@ -74,7 +74,7 @@ fn a_machine_that_hangs_is_asked() {
         |seconds| boot(&image, &["--timeout", seconds], &given),
         |ran| ran.text() == "here",
     );
-    ran.expect_words("inspected from outside, because its time ran out: 1 CPU, x86_64, ");
+    ran.expect_words("inspected by the runner, because the time ran out: 1 CPU, x86_64, ");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_cannot_be_used_is_named() {
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
     boot(&image, &[], "qemu-system-x86_64 -serial file:log")
         .expect(2)
-        .expect_words("file:log, which cannot be read here; pass `-serial stdio`");
+        .expect_words("file:log, which the runner cannot read; pass `-serial stdio`");
     boot(&image, &["--success-status", "101"], "qemu-system-x86_64")
         .expect(2)
         .expect_words("101 cannot mean both");

@@ -68,7 +68,9 @@ fn time_runs_out_although_nobody_reads() {
             words: fs::read_to_string(&said).expect("it is text"),
         }
     };
-    until_time_runs_out(run, |ran| ran.words.contains("standard output is not read"));
+    until_time_runs_out(run, |ran| {
+        ran.words.contains("no program reads standard output")
+    });
 }
 
 /// More than a pipe holds. The reader begins when the machine has ended.
@@ -182,7 +184,9 @@ fn what_a_machine_prints_commands_no_ci_system() {
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(words.contains(&expected.replace('\r', "")), "{words}");
         // The other tests' runs have folders, too: only the runner knows which is its own.
-        let (_, named) = words.split_once("the end of ").expect("a log is named");
+        let (_, named) = words
+            .split_once("the last lines of ")
+            .expect("a log is named");
         let (log, _) = named.split_once(".log").expect("by its whole path");
         let log = target().join(format!("{log}.log"));
         assert_eq!(fs::read(log).expect("there is a log"), ACTS);

@@ -46,7 +46,7 @@ fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf
 /// A profile of this image.
 fn profile(image: &Path, folder: &Path, name: &str, words: &[&str]) -> String {
     let (ran, file) = ran(image, folder, name, words);
-    let ran = ran.expect(0).expect_words(" samples, one in ");
+    let ran = ran.expect(0).expect_words(" samples, one sample every ");
     assert!(!ran.words.contains("warning"), "{}", ran.words);
     fs::read_to_string(file).expect("it is written")
 }
@@ -327,7 +327,7 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
         assert!((7..16).contains(count), "{count} instructions");
 
         let (failed, _) = ran(&image, folder.path(), "nowhere/1.svg", &words);
-        let says = "error: no profile of tiny-aarch64: cannot write ";
+        let says = "error: cannot make a profile of tiny-aarch64: cannot write ";
         failed.expect(failed_status).expect_words(says);
     }
 }
@@ -368,7 +368,10 @@ fn no_sample_is_complete_if_the_code_is_not_that_of_the_image() {
 #[gate]
 fn what_makes_no_sense_is_refused() {
     for (words, says) in [
-        (&["--profile", "a.png", "ok"][..], "unknown kind of profile"),
+        (
+            &["--profile", "a.png", "ok"][..],
+            "unknown profile format of a.png",
+        ),
         (
             &["--profile", "a.svg", "ok", "panic"],
             "--profile needs exactly one scenario",

@@ -75,7 +75,7 @@ fn the_walk_from_outside() {
     let ran = run(&arguments).expect(124);
     compare_with(
         "docs/hangs.md",
-        "inspected from outside",
+        "inspected by the runner",
         &arguments,
         &ran.words,
     );

@@ -140,7 +140,7 @@ fn a_failure_is_told_everywhere() {
     assert_eq!(output.status.code(), Some(101));
     let words = String::from_utf8_lossy(&output.stderr);
     let (_, fold) = words
-        .split_once("::group::tiny-x86_64: the end of ")
+        .split_once("::group::tiny-x86_64: the last lines of ")
         .expect("a fold begins");
     let (fold, _) = fold.split_once("::endgroup::").expect("a fold ends");
     assert!(fold.contains("\none\n"), "{fold}");
@@ -177,7 +177,7 @@ fn a_hang_is_told_everywhere() {
     assert_eq!(output.status.code(), Some(124));
     let words = String::from_utf8_lossy(&output.stderr);
     let (_, fold) = words
-        .split_once("::group::where every CPU was\n")
+        .split_once("::group::backtraces of all CPUs\n")
         .expect("a fold begins");
     let (fold, _) = fold.split_once("::endgroup::").expect("a fold ends");
     assert!(
@@ -286,8 +286,11 @@ fn a_failed_boot_is_shown_decoded() {
     let ran = run(["--decode", "--image", image, "panic"]).expect(101);
     let text = ran.text();
     assert!(text.contains(column), "{text}");
-    let (_, again) = ran.words.split_once("the end of ").expect("it is shown");
-    let end = "\n   (the list is on standard output)\nend of backtrace: complete, ";
+    let (_, again) = ran
+        .words
+        .split_once("the last lines of ")
+        .expect("it is shown");
+    let end = "\n   (the backtrace is on standard output)\nend of backtrace: complete, ";
     assert!(again.contains(end), "{again}");
     assert!(again.contains("\npanicked at "), "{again}");
     assert!(!again.contains(": 0x"), "{again}");

@@ -143,7 +143,7 @@ fn a_missing_rust_src_that_cannot_be_had_is_named_with_the_line_to_type() {
         .env("PATH", path.path())
         .env("RUSTC", path.path().join("rustc")));
     assert_eq!(status, Some(1), "{words}");
-    let line = "rustc 0.0.1 has no library source";
+    let line = "the library source of rustc 0.0.1 is missing";
     assert!(words.contains(line), "{words}");
     assert!(
         words.contains("type: rustup component add rust-src"),
@@ -199,6 +199,6 @@ fn rustup_that_fails_is_a_warning_and_the_library_is_built_from_source() {
     assert_eq!(calls, TARGET_ADD);
     assert!(words.contains("warning: rustup failed"), "{words}");
     assert!(words.contains("error: no network"), "{words}");
-    let line = "rustc 0.0.1 has no library source";
+    let line = "the library source of rustc 0.0.1 is missing";
     assert!(words.contains(line), "{words}");
 }

@@ -151,7 +151,7 @@ fn new_leaves_a_folder_that_exists_as_it_is() {
     let path = folder.path().to_str().expect("a path of text");
     run(["new", "--kind", "limine", path])
         .expect(2)
-        .expect_words("exists already");
+        .expect_words("already exists");
     assert!(files(folder.path()).is_empty());
 }
 

@@ -91,7 +91,10 @@ fn every_instruction_is_right(kernel: Kernel, scenarios: &[Followed], functions:
         );
         if probe.is_some() {
             // No call leads to the probe, which a walk sees.
-            let told = ("the call leads elsewhere", "postmortem_read".to_owned());
+            let told = (
+                "the call has a different target",
+                "postmortem_read".to_owned(),
+            );
             tally.unexplained.remove(&told);
         }
         assert!(tally.is_right(), "{kernel:?}: {tally}");

@@ -223,7 +223,7 @@ fn said(ran: &Ran) -> String {
     let lines = ran.words.lines();
     let lines = lines.filter_map(|line| line.strip_prefix("runner: tiny-")?.split_once(": "));
     // Whatever fails is followed by the end of the serial line.
-    let mut verdicts = lines.filter(|(_, words)| !words.starts_with("the end of "));
+    let mut verdicts = lines.filter(|(_, words)| !words.starts_with("the last lines of "));
     let Some((_, words)) = verdicts.next_back() else {
         let mut lines = ran.words.lines().rev();
         let error = lines.find_map(|line| line.strip_prefix("runner: error: "));

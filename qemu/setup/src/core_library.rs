@@ -59,7 +59,9 @@ pub fn core_library(triple: &str, target: &Path) -> Result<CoreLibrary> {
     {
         match install(&toolchain, target) {
             Ok(()) if is_in_toolchain(&rustc, triple) => return Ok(CoreLibrary::InToolchain),
-            Ok(()) => say(format_args!("warning: rustup did not install {triple}")),
+            Ok(()) => say(format_args!(
+                "warning: rustup did not install the target {triple}"
+            )),
             Err(error) => say(format_args!("warning: {error:#}")),
         }
     }
@@ -88,8 +90,8 @@ fn is_in_toolchain(rustc: &Rustc, triple: &str) -> bool {
 fn install(toolchain: &str, target: &Path) -> Result<()> {
     let log = target.join("rustup-target-add.log");
     let progress = Progress::start(format!(
-        "installing Rust's core library for {} (rustup target add)",
-        DISTRIBUTED.join(", ")
+        "installing Rust's core library for {targets} (rustup target add)",
+        targets = DISTRIBUTED.join(", ")
     ));
     let mut command = Command::new("rustup");
     command

@@ -41,7 +41,9 @@ struct Source {
 /// Fetches the package of exactly `release` and unpacks its `library/` into `folder`, which appears when all is there.
 pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
     if !Path::new(KEYRING).is_file() {
-        bail!("Debian's keys are missing ({KEYRING}), so its packages cannot be verified");
+        bail!(
+            "the keys of Debian's archive are missing ({KEYRING}), so packages cannot be verified"
+        );
     }
     let mirrors = mirrors()?;
     let work = work_folder(folder);
@@ -59,7 +61,12 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)
         .and_then(|()| fs::rename(work.join("library"), folder.join("library")))
-        .with_context(|| format!("cannot move the source to {}", folder.display()))?;
+        .with_context(|| {
+            format!(
+                "cannot move the library source to {folder}",
+                folder = folder.display()
+            )
+        })?;
     let _ = fs::remove_dir_all(&work);
     Ok(())
 }
@@ -68,7 +75,9 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
 /// there.
 pub(super) fn fetch_raspi_trees(folder: &Path) -> Result<()> {
     if !Path::new(KEYRING).is_file() {
-        bail!("Debian's keys are missing ({KEYRING}), so its packages cannot be verified");
+        bail!(
+            "the keys of Debian's archive are missing ({KEYRING}), so packages cannot be verified"
+        );
     }
     let mirrors = mirrors()?;
     let work = work_folder(folder);
@@ -88,8 +97,12 @@ pub(super) fn fetch_raspi_trees(folder: &Path) -> Result<()> {
     logged::run(&mut command, &work.join("unpack.log"), || progress.tick())?;
     progress.done();
     let _ = fs::remove_dir_all(folder);
-    fs::rename(work.join("trees"), folder)
-        .with_context(|| format!("cannot move the trees to {}", folder.display()))?;
+    fs::rename(work.join("trees"), folder).with_context(|| {
+        format!(
+            "cannot move the device trees to {folder}",
+            folder = folder.display()
+        )
+    })?;
     let _ = fs::remove_dir_all(&work);
     Ok(())
 }
@@ -180,7 +193,7 @@ impl PrivateApt {
                 "Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n"
             );
             fs::write(self.folder.join("debian.sources"), sources)
-                .context("cannot write a list of sources")?;
+                .context("cannot write the list of package sources for apt")?;
             let mut update = self.program("apt-get");
             // Without this, apt-get succeeds although a list could not be fetched.
             update.args(["-o", "APT::Update::Error-Mode=any", "update"]);
@@ -189,7 +202,7 @@ impl PrivateApt {
                 break;
             }
         }
-        last.with_context(|| format!("no list of Debian's {suite}"))
+        last.with_context(|| format!("apt has no package list of Debian's {suite}"))
     }
 
     /// The package's version for `release`: `1.95.0+dfsg1-2~bpo13+1` for `1.95.0`.
@@ -212,9 +225,9 @@ impl PrivateApt {
         match exact {
             Some(version) => Ok((*version).to_owned()),
             None => bail!(
-                "Debian's {} has no {PACKAGE} {release}, only {}",
-                self.source.suite,
-                versions.join(", ")
+                "Debian's {suite} has no package {PACKAGE} {release}, only {versions}",
+                suite = self.source.suite,
+                versions = versions.join(", ")
             ),
         }
     }
@@ -230,9 +243,12 @@ impl PrivateApt {
         let first = text
             .lines()
             .find_map(|line| line.trim().strip_prefix("Depends: "));
-        first
-            .map(str::to_owned)
-            .with_context(|| format!("Debian's {} has no {package}", self.source.suite))
+        first.map(str::to_owned).with_context(|| {
+            format!(
+                "Debian's {suite} has no package {package}",
+                suite = self.source.suite
+            )
+        })
     }
 
     /// Downloads a package, by its name or by name and version; apt checks its size and SHA-256 against the signed list.
@@ -246,9 +262,11 @@ impl PrivateApt {
         let line = String::from_utf8_lossy(&uris.stdout).into_owned();
         let mut fields = line.split_whitespace().skip(1);
         let (Some(file), Some(size)) = (fields.next(), fields.next()) else {
-            bail!("apt-get prints no address for {wanted}");
+            bail!("apt-get did not print a download address for {wanted}");
         };
-        let total = size.parse().context("apt-get prints no size")?;
+        let total = size
+            .parse()
+            .context("apt-get did not print a download size")?;
 
         let progress = Progress::start(format!("downloading Debian's {wanted}"));
         let path = self.folder.join(file);
@@ -260,7 +278,10 @@ impl PrivateApt {
         })?;
         progress.done();
         if !path.is_file() {
-            bail!("apt-get download left no {}", path.display());
+            bail!(
+                "apt-get download did not create {path}",
+                path = path.display()
+            );
         }
         Ok(path)
     }

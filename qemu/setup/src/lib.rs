@@ -11,7 +11,7 @@
 
 #[cfg(not(unix))]
 compile_error!(
-    "unwind-qemu needs Unix, because QEMU inherits its sockets and files: on Windows, use it in WSL"
+    "unwind-qemu needs Unix, because QEMU inherits sockets and files from it: on Windows, use WSL"
 );
 
 mod assembler;

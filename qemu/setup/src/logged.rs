@@ -21,7 +21,10 @@ pub(super) fn run(command: &mut Command, log: &Path, mut tick: impl FnMut()) -> 
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut child = command
         .stdin(Stdio::null())
-        .stdout(file.try_clone().context("cannot share a log file")?)
+        .stdout(
+            file.try_clone()
+                .context("cannot duplicate the handle of a log file")?,
+        )
         .stderr(file)
         .spawn()
         .with_context(|| format!("cannot start {name}"))?;
@@ -36,7 +39,7 @@ pub(super) fn run(command: &mut Command, log: &Path, mut tick: impl FnMut()) -> 
         std::thread::sleep(LOOK_EVERY);
     };
     if !status.success() {
-        bail!("{name} failed ({status}): {}", tail(log));
+        bail!("{name} failed ({status}): {output}", output = tail(log));
     }
     Ok(())
 }

@@ -36,14 +36,12 @@ fn install_unless(
         return Ok(found);
     }
     if in_path("apt-get").is_none() {
-        bail!(
-            "{name} is not {place}; install it (on Debian and Ubuntu it is in the package {package})"
-        );
+        bail!("{name} is not {place}; on Debian and Ubuntu, install the package {package}");
     }
     if !package::is_root() {
         bail!(
-            "{name} is not installed; type: {}",
-            package::what_to_type(package)
+            "{name} is not installed; type: {command}",
+            command = package::what_to_type(package)
         );
     }
     let _lock = Lock::wait(target, "packages")?;
@@ -51,8 +49,8 @@ fn install_unless(
     if find().is_none() {
         package::install(package, target).with_context(|| {
             format!(
-                "{name} is missing and could not be installed; try: {}",
-                package::what_to_type(package)
+                "{name} is missing and could not be installed; try: {command}",
+                command = package::what_to_type(package)
             )
         })?;
     }

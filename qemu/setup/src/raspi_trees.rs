@@ -19,7 +19,7 @@ pub fn raspi_trees(target: &Path) -> Result<PathBuf> {
         let _lock = Lock::wait(target, "raspi-trees")?;
         if !folder.is_dir() {
             debian::fetch_raspi_trees(&folder)
-                .context("cannot get the device trees of Raspberry Pis from Debian")?;
+                .context("cannot get Raspberry Pi device trees from Debian")?;
         }
     }
     Ok(folder)

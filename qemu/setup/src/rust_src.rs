@@ -68,9 +68,9 @@ pub fn rust_src(target: &Path) -> Result<RustSrc> {
         if !is_library(&library) {
             debian::fetch_rust_src(&rustc.release, &folder).with_context(|| {
                 format!(
-                    "rustc {} has no library source (component rust-src), which the kernel is built from; \
+                    "the library source of rustc {release} is missing, from which the kernel is built; \
                      type: rustup component add rust-src; Debian's package is not available either",
-                    rustc.release
+                    release = rustc.release
                 )
             })?;
         }

@@ -30,7 +30,7 @@ impl Rustc {
             let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             value.map(str::to_owned)
         };
-        let release = field("release").context("rustc -vV prints no release")?;
+        let release = field("release").context("rustc -vV did not print a release")?;
         let commit = field("commit-hash").filter(|commit| commit != "unknown");
         let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?.trim_end());
         let named = std::env::var_os("RUSTC").map(PathBuf::from);
@@ -69,7 +69,8 @@ fn ask(arguments: &[&str]) -> Result<String> {
         .output()
         .context("cannot start rustc")?;
     if !output.status.success() {
-        bail!("rustc {} failed ({})", arguments.join(" "), output.status);
+        let (arguments, status) = (arguments.join(" "), output.status);
+        bail!("rustc {arguments} failed ({status})");
     }
-    String::from_utf8(output.stdout).context("rustc answers in no UTF-8")
+    String::from_utf8(output.stdout).context("the output of rustc is not valid UTF-8")
 }

@@ -47,8 +47,12 @@ pub(super) fn build(compiler: &Rustc, triple: &str, target: &Path) -> Result<Pat
     progress.done();
 
     let built = work.join("target").join(triple).join("release/deps");
-    add(&built, &sysroot.join(libraries(triple)))
-        .with_context(|| format!("cannot add {triple} to {}", sysroot.display()))?;
+    add(&built, &sysroot.join(libraries(triple))).with_context(|| {
+        format!(
+            "cannot add {triple} to {folder}",
+            folder = sysroot.display()
+        )
+    })?;
     Ok(sysroot)
 }
 
@@ -127,9 +131,9 @@ fn add(built: &Path, folder: &Path) -> Result<()> {
     }
     if copied != CRATES.len() {
         bail!(
-            "{copied} of {} libraries in {}",
-            CRATES.len(),
-            built.display()
+            "found only {copied} of {expected} libraries in {folder}",
+            expected = CRATES.len(),
+            folder = built.display()
         );
     }
     fs::rename(part, folder)?;

@@ -52,7 +52,8 @@ impl Progress {
     pub fn tick(&self) {
         if self.line_is_due() {
             let seconds = self.started.elapsed().as_secs();
-            say(format_args!("{}: {seconds} s so far", self.what));
+            let what = &self.what;
+            say(format_args!("{what}: {seconds} s so far"));
         }
     }
 
@@ -69,10 +70,10 @@ impl Progress {
         } else if self.line_is_due() {
             let mebibytes = |bytes: u64| bytes >> 20;
             say(format_args!(
-                "{}: {} of {} MiB",
-                self.what,
-                mebibytes(done),
-                mebibytes(total)
+                "{what}: {done} of {total} MiB",
+                what = self.what,
+                done = mebibytes(done),
+                total = mebibytes(total)
             ));
         }
     }
@@ -85,7 +86,8 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs();
         // Short work needs no second line.
         if self.bar.is_some() || seconds >= 2 {
-            say(format_args!("{}: done in {seconds} s", self.what));
+            let what = &self.what;
+            say(format_args!("{what}: done in {seconds} s"));
         }
     }
 

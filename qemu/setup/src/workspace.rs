@@ -17,8 +17,8 @@ pub fn root() -> &'static Path {
 /// Returns an error if there is no checkout: this program was installed.
 pub fn checkout() -> Result<&'static Path> {
     find().context(
-        "the demonstration kernel is built in a checkout of the repository, and this program was installed without one; \
-         boot an image of your own with --image FILE, or start this in a checkout",
+        "the demonstration kernel can only be built in a checkout of the repository, which an installed program does not have; \
+         boot your own image with --image FILE, or run this program in a checkout",
     )
 }
 

@@ -66,13 +66,13 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "cpu",
         arguments: "NUMBER",
-        about: "select this CPU, and print where it is",
+        about: "select a CPU and print the code location where it stopped",
         run: Monitor::look_at,
     },
     Command {
         name: "tasks",
         arguments: "",
-        about: "print the backtrace of each waiting task, and what it waits for",
+        about: "print the backtrace of each waiting task and the reason why the task waits",
         run: |monitor, words| {
             expect_no_more(words.iter().copied())?;
             let text = monitor.asked.tasks(&mut *monitor.dump)?;
@@ -88,25 +88,25 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "lookup",
         arguments: "ADDRESS",
-        about: "print what is at this address: a function with file and line, or a stack",
+        about: "print the function and source line, or the stack, that contains an address",
         run: Monitor::look_up,
     },
     Command {
         name: "x",
         arguments: "ADDRESS [COUNT]",
-        about: "print words of memory from this address on, with the static that contains each and what it points to",
+        about: "print words of memory, each with the static that contains it and the symbol that it points to",
         run: Monitor::memory,
     },
     Command {
         name: "disassemble",
         arguments: "[ADDRESS [COUNT]]",
-        about: "print instructions from this address on, or from the selected CPU's program counter on",
+        about: "print the instructions at an address, or at the program counter of the selected CPU",
         run: Monitor::code,
     },
     Command {
         name: "exit",
         arguments: "",
-        about: "end; Ctrl-D on an empty line does the same",
+        about: "end the session; Ctrl-D on an empty line does the same",
         run: |_, words| expect_no_more(words.iter().copied()).map(|()| None),
     },
 ];
@@ -141,7 +141,8 @@ impl Monitor {
     pub(super) fn greeting(&mut self) -> String {
         let count = self.dump.cpus().map_or(0, |cpus| cpus.len());
         let cpus = if count == 1 { "CPU" } else { "CPUs" };
-        format!("{count} {cpus}, inspected because {}\n", self.dump.reason())
+        let reason = self.dump.reason();
+        format!("{count} {cpus}, inspected because {reason}\n")
     }
 
     /// Runs a command line, and returns what it shows; none to end.
@@ -175,7 +176,7 @@ impl Monitor {
                 text
             }
             [cpu] => self.asked.cpu(&mut *self.dump, number(cpu)?)?,
-            _ => bail!("expected the number of a CPU, or `task` and the number of a task"),
+            _ => bail!("expected a CPU number, or `task` followed by a task number"),
         };
         Ok(Some(text))
     }
@@ -189,7 +190,7 @@ impl Monitor {
 
     fn look_at(&mut self, words: &[&str]) -> Result<Option<String>> {
         let [cpu] = *words else {
-            bail!("expected the number of a CPU");
+            bail!("expected a CPU number");
         };
         let cpu = number(cpu)?;
         let text = self.asked.cpu(&mut *self.dump, cpu)?;
@@ -270,25 +271,25 @@ impl Monitor {
         expect_few(count as u64)?;
         let arch = self.asked.arch();
         if arch == Processor::Aarch64 && !start.is_multiple_of(4) {
-            bail!("AArch64 instructions are at multiples of 4");
+            bail!("the address of an AArch64 instruction must be a multiple of 4");
         }
         let bytes = self.bytes(start, count as u64 * LONGEST);
         if bytes.is_empty() {
             bail!("no memory is mapped at {start:#018x}");
         }
         let mut text = String::new();
-        let mut last = "no line is known here".to_owned();
+        let mut last = None;
         for (at, instruction) in disassemble(arch, start, &bytes).take(count) {
             // Once for all instructions of a line.
             let line = self.asked.line(at);
-            if line != last {
+            if last.as_ref() != Some(&line) {
                 let shown = if line.is_empty() {
                     "no source line"
                 } else {
                     line.trim_start()
                 };
                 writeln!(text, "{shown}:")?;
-                last = line;
+                last = Some(line);
             }
             let mark = if at == pc { "=>" } else { "  " };
             writeln!(text, "{mark} {at:#018x}  {instruction}")?;

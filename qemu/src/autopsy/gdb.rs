@@ -36,9 +36,9 @@ pub(super) fn run(mut dump: Box<dyn Remains>, image: &Path, gdb: Gdb) -> Result<
 
 fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
     let (stub, listener) = GdbStub::listen(port)?;
+    let connect = stub.connect(image);
     say(format_args!(
-        "the dump waits for gdb; type: {} -ex backtrace",
-        stub.connect(image)
+        "the dump waits for a connection from gdb; type: {connect} -ex backtrace"
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
     answer(remote, Box::new(stream))
@@ -48,7 +48,8 @@ fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
 fn here(remote: &mut Remote, image: &Path) -> Result<()> {
     let target = workspace::target_folder_for(image)?;
     let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
-    let folder = tempfile::tempdir().context("cannot create a folder for gdb's socket")?;
+    let folder =
+        tempfile::tempdir().context("cannot create a temporary folder for gdb's socket")?;
     let socket = folder.path().join("gdb");
     let listener = UnixListener::bind(&socket).context("cannot create a socket for gdb")?;
     // Ctrl-C at the terminal is for gdb; it must not end this program.
@@ -65,7 +66,7 @@ fn here(remote: &mut Remote, image: &Path) -> Result<()> {
     // Nothing stays if this program is killed.
     folder.close().context("cannot remove gdb's socket")?;
     let answered = answer(remote, Box::new(stream));
-    gdb.wait().context("gdb did not end")?;
+    gdb.wait().context("cannot wait for gdb to end")?;
     answered
 }
 
@@ -82,7 +83,7 @@ fn connected(listener: &UnixListener, gdb: &mut Child) -> Result<UnixStream> {
             Err(error) => return Err(error).context("gdb cannot connect"),
         }
         if let Some(status) = gdb.try_wait()? {
-            bail!("gdb ended before it was connected: {status}");
+            bail!("gdb ended before it connected to the dump: {status}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -22,40 +22,42 @@ use crate::words::say;
 
 /// Print the backtraces of all CPUs and tasks from a dump that --dump saved
 ///
-/// The report equals the one that the runner printed when it saved the dump, except that walks have no time limit here. It is
-/// made from the dump's registers, page tables and memory.
+/// The report is made from the dump's registers, page tables and memory. It equals the report that the runner printed when it
+/// saved the dump, except that no time limit ends a backtrace here.
 ///
-/// A log may contain dumps that a kernel sent (`with_dump` of `kernel-postmortem`) or stacks (`print_stack`). Each of them is
-/// walked; pass the image that ran with --image.
+/// You can also pass a log with dumps (`with_dump` of `kernel-postmortem`) or stacks (`print_stack`) that a kernel sent. For a
+/// log, --image is required.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
     /// Dump (a folder) or log (a file) to read
     #[arg(value_name = "DUMP", required_unless_present = "registers")]
     pub dump: Option<PathBuf>,
 
-    /// Instead of a dump: read registers from a debugger's output, such as OpenOCD's `reg` or gdb's `info registers`, one a
-    /// line (`pc 0x80000`). A line `cpu 1` starts a further CPU. Needed: rip, rsp, rbp; on AArch64 pc, sp, x29, x30
+    /// Instead of a dump, read registers from a file with a debugger's output, such as OpenOCD's `reg` or gdb's
+    /// `info registers`. Each line has one register (`pc 0x80000`). Registers after a line `cpu 1` belong to CPU 1. Required:
+    /// rip, rsp, rbp; on AArch64 pc, sp, x29, x30
     #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["dump", "interactive", "gdb"])]
     pub registers: Option<PathBuf>,
 
-    /// With --registers: read memory at this virtual address from a file: the stacks, and .note.gnu.build-id or code, without
-    /// which no list is complete. Repeatable
+    /// With --registers, use this file as the memory at this virtual address. Pass the stacks. Also pass .note.gnu.build-id or
+    /// the code; otherwise no backtrace is reported as complete. Can be repeated
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 
-    /// Image that ran, instead of the dump's copy, for example one with more debug information
+    /// Use this ELF image instead of the copy in the dump, for example the same build with more debug information
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// Use another ELF image for its code on the machine, for example a user program or a boot loader. Repeatable
+    /// Use an additional ELF image whose code ran on the machine, for example a user program or a boot loader. Can be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     pub symbols: Vec<PathBuf>,
 
-    /// Read commands from standard input: backtraces, registers, memory, symbols, instructions. `help` lists them
+    /// Read commands from standard input that print backtraces, registers, memory, symbols and instructions. `help` lists the
+    /// commands
     #[arg(short, long)]
     pub interactive: bool,
 
-    /// Serve gdb at this TCP port of the local host [default: 1234]; `run` starts gdb in this terminal. A thread is a CPU
+    /// Wait for gdb at this local TCP port [default: 1234]; `run` starts gdb in this terminal. Each CPU is a thread in gdb
     #[arg(
         long,
         value_name = "PORT|run",
@@ -106,13 +108,13 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
 /// Writes the report of what somebody's debugger has read.
 fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
     let files = arguments.registers.as_ref().zip(arguments.image.as_ref());
-    let files = files.context("--registers and --image are needed without a dump");
+    let files = files.context("without a dump, --registers and --image are required");
     let (registers, image) = files.map_err(Failure::usage)?;
     let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let raw = Raw::read(registers, &arguments.memory, arch);
     let mut raw = raw.map_err(Failure::usage)?;
     let outside = Outside::new(image).programs(&arguments.symbols);
-    write(&outside.report(&mut raw, "a debugger has read its registers")?)?;
+    write(&outside.report(&mut raw, "a debugger read the registers")?)?;
     Ok(Status::Success)
 }
 
@@ -120,8 +122,8 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
 fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let path = file.display();
     let image = arguments.image.as_ref();
-    let image =
-        image.with_context(|| format!("{path} is a log: pass the image that ran with --image"));
+    let image = image
+        .with_context(|| format!("{path} is a log: pass the kernel image that ran with --image"));
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let probe = crate::image::probe(image).map_err(Failure::usage)?;
@@ -133,17 +135,20 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let stacks = Logged::all(&log, arch, probe, symbolizer.build_id());
     let stacks = stacks.with_context(|| path.to_string())?;
     if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
-        let or = match stacks.is_empty() {
-            true => ", and no stack written by print_stack",
-            false => ": -i needs a dump",
+        let detail = match stacks.is_empty() {
+            true => " and no stack written by print_stack",
+            false => ", which -i and --gdb need",
         };
-        let error = anyhow!("{path} contains no dump sent by a kernel{or}");
+        let error = anyhow!("{path} contains no dump sent by a kernel{detail}");
         return Err(Failure::usage(error));
     }
     let status = of_sent(sent, image, arguments);
     let outside = Outside::new(image).programs(&arguments.symbols);
     for mut stack in stacks {
-        let reason = format!("its log has its stack after `{}`", stack.what);
+        let reason = format!(
+            "the log has a stack after the line `{line}`",
+            line = stack.what
+        );
         write(&outside.report(&mut stack, &reason)?)?;
     }
     status
@@ -203,13 +208,13 @@ fn expect_build(image: PathBuf, dump: &Dump) -> Result<PathBuf> {
     let found = symbolizer.build_id();
     let wanted = dump.build_id();
     let wanted = wanted.context(
-        "the image that ran has no build id: leave out --image, the dump contains a copy",
+        "the image in the dump has no build id, so --image cannot be checked: omit --image to use the dump's copy",
     )?;
     match found == Some(wanted) {
         true => Ok(image),
         false => Err(anyhow!(
-            "image {shown} is not the image of the dump: its build id is {}, not {wanted}",
-            found.unwrap_or("unknown")
+            "image {shown} does not match the dump: its build id is {found}, expected {wanted}",
+            found = found.unwrap_or("unknown")
         )),
     }
 }

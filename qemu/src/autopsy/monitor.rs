@@ -32,10 +32,8 @@ pub(super) fn run(dump: Box<dyn Remains>, image: &Path) -> Result<Status, Failur
 
 /// A command that cannot be run is explained, and the next one may be.
 fn at_terminal(monitor: &mut Monitor, _terminal: &Terminal) -> Result<()> {
-    write(&format!(
-        "{}`help` lists the commands\n",
-        monitor.greeting()
-    ))?;
+    let greeting = monitor.greeting();
+    write(&format!("{greeting}`help` lists the commands\n"))?;
     show(PROMPT)?;
     let mut keys = Keys::new();
     let mut editor = Editor::new(PROMPT, commands::name);
@@ -70,7 +68,7 @@ fn by_script(monitor: &mut Monitor) -> Result<(), Failure> {
             Ok(Some(text)) => write(&text)?,
             Ok(None) => break,
             Err(error) => {
-                let error = error.context(format!("line {} of the commands", number + 1));
+                let error = error.context(format!("command in line {line}", line = number + 1));
                 return Err(Failure::usage(error));
             }
         }

@@ -13,29 +13,29 @@ use crate::words::say;
 
 /// Add names, files, lines and inlined functions to a log, from the image's debug information
 ///
-/// Decodes reports of this project, `name+0x12/0x34` as Linux prints it, and lists of addresses. All other text is passed
-/// through unchanged. Time stamps before a line, colours, damaged bytes and other lines in between do not matter. Addresses
-/// in Linux's traces and in lists are taken as return addresses.
+/// Decodes reports of this project, Linux's `name+0x12/0x34`, and lists of addresses; prints all other text unchanged. The
+/// lines may have time stamps, colours and damaged bytes, and other lines may be between them. Addresses in Linux's
+/// backtraces and in lists are treated as return addresses.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Decode {
     /// Log to read [default: standard input]
     #[arg(value_name = "LOG")]
     pub log: Option<PathBuf>,
 
-    /// ELF image that wrote the log, with debug information
+    /// ELF image of the kernel that wrote the log, with debug information
     #[arg(long, value_name = "FILE")]
     pub image: PathBuf,
 
-    /// Write only one JSON object for each frame
+    /// Write one JSON object for each frame, and nothing else
     #[arg(long)]
     pub json: bool,
 
-    /// Decode reports with the build id of another image, too
+    /// Also decode reports whose build id differs from the image's build id
     #[arg(long)]
     pub any_build: bool,
 
-    /// Distance in bytes (hexadecimal) between the address where the image was loaded and the address that it was linked for.
-    /// Only needed if the log has neither this distance nor names
+    /// Load address of the image minus its link address, in hexadecimal. Only needed if the log has neither this distance nor
+    /// names
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = hex, allow_hyphen_values = true)]
     pub moved_by: u64,
 }
@@ -104,8 +104,8 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
     }
     if frames == 0 {
         say(format_args!(
-            "{name}: no frame of this image in {} lines; if the image was loaded at another address than it was linked for, pass the distance with --moved-by",
-            summary.lines
+            "{name}: no frame of this image in {lines} lines; if the image was not loaded at its link address, pass the distance with --moved-by",
+            lines = summary.lines
         ));
     }
     Ok(Status::Success)

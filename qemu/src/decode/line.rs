@@ -10,7 +10,11 @@ use crate::report::{self, Begin, Frame, TailCall};
 pub const MOVED: &str = ", moved by ";
 
 /// How the first line of a report begins that the runner writes. Older versions wrote the second.
-const FROM_OUTSIDE: [&str; 2] = ["inspected from outside, ", "asked from outside, "];
+const FROM_OUTSIDE: [&str; 3] = [
+    "inspected by the runner, ",
+    "inspected from outside, ",
+    "asked from outside, ",
+];
 
 /// The length of an address in text.
 const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
@@ -69,7 +73,7 @@ fn pattern(text: &str) -> Regex {
 
 static BUILD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"(?:cpu [0-9]+, |(?:inspected|asked) from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
+        r"(?:cpu [0-9]+, |inspected by the runner, |(?:inspected|asked) from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
         // In a report of one call. A kernel's own first line may have its architecture and a date.
         r"|(?:^|\s)(?:x86_64|aarch64|armv7a), (?:no build id|build (?<one>[0-9a-f]{8,})), (?:no )?(?:exception )?tables",
     ))

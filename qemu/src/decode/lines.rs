@@ -214,19 +214,19 @@ impl<'a> Lines<'a> {
             return false;
         }
         let line = self.summary.lines;
-        let here = match answer.outermost() {
+        let found = match answer.outermost() {
             "" => "no function",
             name => name,
         };
-        let what = match (self.build, self.any_build) {
+        let result = match (self.build, self.any_build) {
             (Build::Same, _) => "the line was not changed",
             (_, true) => "the report is from another image, so the added names may be wrong",
             (_, false) => {
-                "the report is from another image, so its frames were not changed; --any-build decodes them anyway"
+                "the report is from another image, so its frames were not decoded; use --any-build to decode them anyway"
             }
         };
         say(format_args!(
-            "line {line} has {name}+{offset:#x}/{size:#x}, but the image has {here}: {what}"
+            "line {line} has {name}+{offset:#x}/{size:#x}, but the image has {found} at this address: {result}"
         ));
         if self.build == Build::Unknown {
             self.build = Build::Contradicted;
@@ -349,11 +349,11 @@ impl<'a> Lines<'a> {
                 "the image has no build id, so it cannot be compared with build {build} of the report in line {line}"
             )),
             Some(id) if id != build => say(format_args!(
-                "line {line}: the report is from build {build}, but the image has build id {id}: {}",
-                if self.any_build {
+                "line {line}: the report is from build {build}, but the image has build id {id}: {result}",
+                result = if self.any_build {
                     "the added names may be wrong"
                 } else {
-                    "its frames were not changed; --any-build decodes them anyway"
+                    "its frames were not decoded; use --any-build to decode them anyway"
                 }
             )),
             Some(_) => {}

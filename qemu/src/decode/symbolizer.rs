@@ -294,9 +294,8 @@ fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
     let most = SMALL.saturating_add(LARGEST_RATIO.saturating_mul(size as u64));
     if all > most {
         bail!(
-            "its compressed sections expand to {} MiB, more than {} times the size of the file",
-            all >> 20,
-            LARGEST_RATIO
+            "the compressed sections expand to {mebibytes} MiB, more than {LARGEST_RATIO} times the size of the file",
+            mebibytes = all >> 20
         );
     }
     Ok(())

@@ -81,10 +81,13 @@ impl Content {
         // Before anything is read, which has no end in a device.
         let bytes = length(path)?;
         if bytes < self.bytes {
-            bail!("{shown} is truncated: {bytes} bytes of {}", self.bytes);
+            bail!(
+                "{shown} is truncated: {bytes} of {expected} bytes are present",
+                expected = self.bytes
+            );
         }
         if bytes != self.bytes || Self::of(path)? != *self {
-            bail!("{shown} is not the file that the dump was written with");
+            bail!("{shown} was changed or replaced after the dump was saved");
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Flat {
         loop {
             let mut head = [0; 16];
             let read = file.read_exact_at(&mut head, at);
-            read.context("truncated between two records")?;
+            read.context("the file ends between two records")?;
             let [place, count] = [0, 8].map(|from| number(&head, from));
             at += head.len() as u64;
             // Both are -1 at the end.
@@ -41,7 +41,7 @@ impl Flat {
             records.insert(place, (at, count));
             at = at
                 .checked_add(count)
-                .context("a record is not terminated")?;
+                .context("the size of a record is too large")?;
         }
     }
 
@@ -56,7 +56,7 @@ impl Flat {
         let mut done = 0;
         while done < bytes.len() {
             let wanted = place.checked_add(done as u64);
-            let wanted = wanted.context("a record is past the largest file offset")?;
+            let wanted = wanted.context("the offset of a record is too large")?;
             let before = self.records.range(..=wanted).next_back();
             let inside = before.and_then(|(start, (at, count))| {
                 let into = wanted - start;
@@ -66,7 +66,7 @@ impl Flat {
             let end = bytes.len().min(done.saturating_add(count as usize));
             self.file
                 .read_exact_at(&mut bytes[done..end], at)
-                .context("truncated in a record")?;
+                .context("the file ends inside a record")?;
             done = end;
         }
         Ok(())

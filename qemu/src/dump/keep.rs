@@ -37,8 +37,8 @@ pub fn say_kept(kept: Result<Kept>) {
         Ok(kept) => {
             let (path, size) = (kept.path.display(), size(kept.bytes));
             say(format_args!(
-                "dump of {size}; to read it, type: {} autopsy {path}",
-                called()
+                "saved a dump of {size}; to read it, type: {program} autopsy {path}",
+                program = called()
             ));
         }
         Err(error) => say(format_args!("error: no dump was written: {error:#}")),
@@ -78,7 +78,8 @@ impl Keeper {
             let copy = folder.join(IMAGE);
             let copied = fs::copy(image, &copy);
             let copied = copied.with_context(|| {
-                format!("cannot copy {} to {}", image.display(), copy.display())
+                let (image, copy) = (image.display(), copy.display());
+                format!("cannot copy {image} to {copy}")
             })?;
             let how_to = how_to_sent();
             for (name, text) in [(SENT, lines), (HOW_TO, &*how_to)] {
@@ -144,7 +145,7 @@ const UNFINISHED: &str = ".unfinished-";
 /// When it cannot be made.
 pub fn prepare(folder: &Path) -> Result<()> {
     let made = fs::create_dir_all(folder).and_then(|()| remove_unfinished(folder));
-    made.with_context(|| format!("cannot write dumps to {}", folder.display()))
+    made.with_context(|| format!("cannot write dumps to {folder}", folder = folder.display()))
 }
 
 fn remove_unfinished(folder: &Path) -> io::Result<()> {
@@ -196,15 +197,18 @@ fn fill(
     written.with_context(|| format!("cannot write {}", memory.display()))?;
     let copy = folder.join(IMAGE);
     let copied = fs::copy(image, &copy);
-    copied.with_context(|| format!("cannot copy {} to {}", image.display(), copy.display()))?;
+    copied.with_context(|| {
+        let (image, copy) = (image.display(), copy.display());
+        format!("cannot copy {image} to {copy}")
+    })?;
     // The file may have been built anew since the machine began to run it.
     let copied = Symbolizer::open(&copy)?;
     if copied.build_id() != build {
         bail!(
-            "{} was replaced since the boot: its build id is {}, not {}",
-            image.display(),
-            copied.build_id().unwrap_or("unknown"),
-            build.unwrap_or("unknown")
+            "{image} was replaced after the boot: its build id is {found}, expected {build}",
+            image = image.display(),
+            found = copied.build_id().unwrap_or("unknown"),
+            build = build.unwrap_or("unknown")
         );
     }
     let about = About {
@@ -236,34 +240,34 @@ fn how_to(about: &About) -> String {
         None => "without build id".to_owned(),
     };
     format!(
-        "The state of a machine, saved because {}.
+        "The state of a machine, saved because {reason}.
 
-{MEMORY}     all memory, compressed, in the flattened format of `makedumpfile`; `crash` reads it, too
+{MEMORY}     compressed memory in the flattened format of `makedumpfile`, which `crash` reads, too
 {ABOUT}  the registers of each CPU, from QEMU's gdb stub
 {IMAGE}  the image that ran, {build}
 
 This command prints the backtraces of all CPUs again; pass this folder's path:
 
-    {} autopsy FOLDER
+    {program} autopsy FOLDER
 ",
-        about.reason,
-        called()
+        reason = about.reason,
+        program = called()
     )
 }
 
 /// What is in the folder of a dump that a kernel has sent.
 fn how_to_sent() -> String {
     format!(
-        "The state of a machine, sent by its kernel when it failed.
+        "The state of a machine, sent by the kernel when the kernel failed.
 
-dump.log     registers, and the words of stacks
+dump.log     registers and stack memory
 image.elf    the image that ran
 
 This command prints the backtraces of all CPUs; pass this folder's path. With -i it takes commands:
 
-    {} autopsy FOLDER
+    {program} autopsy FOLDER
 ",
-        called()
+        program = called()
     )
 }
 

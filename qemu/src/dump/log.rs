@@ -66,11 +66,13 @@ impl Logged {
                     let size = arch.word();
                     let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
-                    let of_another = "a stack in the log is from another image";
+                    let of_another = "the log contains a stack from another image";
                     if let Some((said, build)) = said.zip(build)
                         && said != build
                     {
-                        bail!("{of_another}: its build id is {said}, not {build}");
+                        bail!(
+                            "{of_another}: the build id of the stack is {said}, expected {build}"
+                        );
                     }
                     let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
                     all.push(Self {
@@ -102,7 +104,7 @@ fn words<'l>(
 ) -> Result<(BTreeMap<u64, u64>, u64)> {
     let (mut words, mut next) = (BTreeMap::new(), start);
     for (line, number) in lines {
-        let damaged = || format!("line {number} is damaged, or one before it");
+        let damaged = || format!("line {number} or an earlier line is damaged");
         if let Some(end) = line.strip_prefix(END) {
             let words_of = end.split(' ').collect::<Vec<_>>();
             let [end, "read", lies] = words_of[..] else {

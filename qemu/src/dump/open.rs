@@ -37,8 +37,8 @@ impl Dump {
         let path = folder.join(ABOUT);
         let is_none = || {
             format!(
-                "{} is not a dump: cannot read {ABOUT} in it",
-                folder.display()
+                "{folder} is not a dump: cannot read the file {ABOUT} in this folder",
+                folder = folder.display()
             )
         };
         let shown = path.display();
@@ -54,8 +54,8 @@ impl Dump {
         let format = &value["format"];
         if *format != FORMAT {
             bail!(
-                "{shown} has format {}, not {FORMAT}",
-                printable(&format.to_string())
+                "{shown} has format {format}, expected {FORMAT}",
+                format = printable(&format.to_string())
             );
         }
         let about: About = serde_json::from_value(value)
@@ -136,7 +136,9 @@ impl Source for Dump {
             Ok(paging) => *paging,
             Err(error) => {
                 let error = anyhow!("{error:#}");
-                self.fail(error, || format!("cannot read memory of cpu {cpu}"));
+                self.fail(error, || {
+                    format!("cannot read memory through the page tables of cpu {cpu}")
+                });
                 return None;
             }
         };

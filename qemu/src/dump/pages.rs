@@ -61,7 +61,7 @@ impl Pages {
             bail!("invalid header");
         }
         if bits * size > file.length() {
-            bail!("truncated in the page bitmap");
+            bail!("the file ends inside the page bitmap");
         }
         // Two sets of bits: the pages that the machine has, and those that are here.
         let mut there = vec![0; (bits / 2 * size) as usize];
@@ -120,7 +120,7 @@ impl Pages {
         let at = u64::from_le_bytes(*known.first_chunk().unwrap_or(&[0; 8]));
         let (count, kind) = (number(&known, 8), number(&known, 12));
         if u64::from(count) > self.size {
-            bail!("it is larger than a page");
+            bail!("the data is larger than a page");
         }
         let mut bytes = vec![0; count as usize];
         self.file.read(at, &mut bytes)?;
@@ -137,7 +137,11 @@ impl Pages {
             _ => bail!("unknown compression ({kind})"),
         };
         if page.len() as u64 != self.size {
-            bail!("it has {} bytes, not {}", page.len(), self.size);
+            bail!(
+                "the page has {length} bytes, expected {size}",
+                length = page.len(),
+                size = self.size
+            );
         }
         Ok(page)
     }

@@ -62,7 +62,7 @@ impl Raw {
             let bytes = bytes.with_context(|| format!("cannot read {}", place.file.display()))?;
             if place.address.checked_add(bytes.len() as u64).is_none() {
                 let file = place.file.display();
-                bail!("{file} does not fit below the last address");
+                bail!("{file} extends past the end of the address space");
             }
             Ok((place.address, bytes))
         };
@@ -83,7 +83,11 @@ fn states(text: &str, arch: Processor) -> Result<Vec<State>> {
             None => cpus[last].push(line),
             Some(Ok(0)) if last == 0 => {}
             Some(Ok(number)) if number == last + 1 => cpus.push(Vec::new()),
-            Some(_) => bail!("found `{}`, expected `cpu {}`", line.trim(), last + 1),
+            Some(_) => bail!(
+                "found `{found}`, expected `cpu {expected}`",
+                found = line.trim(),
+                expected = last + 1
+            ),
         }
     }
     let cpus = cpus.iter().enumerate();
@@ -94,7 +98,7 @@ fn states(text: &str, arch: Processor) -> Result<Vec<State>> {
             Processor::Armv7a => given.expect("lr").map(|_| state),
             Processor::X86_64 | Processor::Aarch64 => Ok(state),
         });
-        state.with_context(|| format!("the registers of cpu {cpu}"))
+        state.with_context(|| format!("cannot use the registers of cpu {cpu}"))
     });
     states.collect()
 }
@@ -242,9 +246,12 @@ mod tests {
             (one(1) + "cpu x\n", "found `cpu x`, expected `cpu 1`"),
             (
                 "rip 0x1\nrsp 0x2\n".to_owned(),
-                "the registers of cpu 0: rbp is missing",
+                "cannot use the registers of cpu 0: rbp is missing",
             ),
-            (String::new(), "the registers of cpu 0: rip is missing"),
+            (
+                String::new(),
+                "cannot use the registers of cpu 0: rip is missing",
+            ),
             (one(1).replace("0x1", "1"), "rip is missing"),
         ] {
             let error = states(&text, Processor::X86_64).expect_err(&text);

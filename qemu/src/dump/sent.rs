@@ -115,7 +115,7 @@ impl Sent {
         match self.has_begin {
             true => Ok(()),
             false => bail!(
-                "the first line of a dump, with the build id, is damaged or missing: names could be wrong"
+                "the first line of the dump, which contains the build id, is damaged or missing: names could be wrong"
             ),
         }
     }
@@ -134,7 +134,8 @@ impl Sent {
         let all = Self::all(&String::from_utf8_lossy(&text), &image);
         let mut all = all.with_context(|| path.display().to_string())?;
         let last = all.pop();
-        let last = last.with_context(|| format!("{} contains no dump", path.display()))?;
+        let last =
+            last.with_context(|| format!("{path} contains no dump", path = path.display()))?;
         Ok(Some((last, image)))
     }
 
@@ -155,7 +156,7 @@ impl Sent {
             let address = u64::from_str_radix(digits, 16)?;
             let bytes = bytes(&unpacked(rest)?, arch)?;
             if address.checked_add(bytes.len() as u64).is_none() {
-                bail!("it does not fit below the last address");
+                bail!("the memory extends past the end of the address space");
             }
             self.memory.0.push((address, bytes));
             return Ok(());
@@ -172,7 +173,7 @@ impl Sent {
         let words: Vec<_> = rest.split(' ').collect();
         for pair in words.chunks(2) {
             let [name, value] = *pair else {
-                bail!("a register without a value");
+                bail!("a register has no value");
             };
             let digits = value.strip_prefix("0x").context("no number")?;
             let value = u64::from_str_radix(digits, 16)?;
@@ -188,22 +189,20 @@ impl Sent {
         if self.has_begin && (self.mark != mark || self.lines > count) {
             self.has_begin = false;
             self.origin.is_proven = false;
-            self.lost = Some("its lines are from two dumps".to_owned());
+            self.lost = Some("the lines are from two dumps".to_owned());
             return self;
         }
         let missing = count.saturating_sub(self.lines);
         if missing > 0 {
-            self.lost = Some(format!(
-                "{missing} of its {count} lines are damaged or missing"
-            ));
+            self.lost = Some(format!("{missing} of {count} lines are damaged or missing"));
         }
         self
     }
 
     fn cut_off(mut self) -> Self {
         self.lost = Some(format!(
-            "truncated after {} lines: the end is missing",
-            self.lines
+            "the last line is missing: the dump ends after {lines} lines",
+            lines = self.lines
         ));
         self
     }
@@ -211,7 +210,7 @@ impl Sent {
 
 impl Remains for Sent {
     fn reason(&self) -> &str {
-        "its kernel sent a dump"
+        "the kernel sent a dump"
     }
 
     fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
@@ -235,11 +234,12 @@ impl Source for Sent {
 
     fn state(&mut self, cpu: usize) -> Result<State> {
         let cpu = self.cpus.get(&cpu);
-        let cpu = cpu.context("not running, or its registers are missing")?;
+        let cpu =
+            cpu.context("the CPU is not running, or the registers of this CPU are missing")?;
         match cpu.state {
             Some(state) => Ok(state),
-            None if cpu.registers.is_empty() => bail!("it did not answer the kernel"),
-            None => bail!("some of its registers are missing"),
+            None if cpu.registers.is_empty() => bail!("the CPU did not answer the kernel"),
+            None => bail!("some registers of this CPU are missing"),
         }
     }
 

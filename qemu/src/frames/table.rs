@@ -20,7 +20,7 @@ impl Words {
         if number_words(&mut image).is_none() {
             return Ok(None);
         }
-        let table = Table::parse(&image).context("the image's table of log formats is unusable")?;
+        let table = Table::parse(&image).context("cannot use the log format table of the image")?;
         Ok(table.map(Self))
     }
 

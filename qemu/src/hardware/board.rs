@@ -9,13 +9,13 @@ use super::Processor;
 pub enum Board {
     /// A PC, x86_64
     Pc,
-    /// QEMU's own board, AArch64
+    /// QEMU's board `virt`, AArch64
     Virt,
     /// Raspberry Pi 3 Model B, AArch64
     Raspi3b,
-    /// Raspberry Pi 4 Model B, AArch64; QEMU has it from version 9.0 on
+    /// Raspberry Pi 4 Model B, AArch64; needs QEMU 9.0 or later
     Raspi4b,
-    /// `virt` with a processor of 32 bits, ARMv7-A
+    /// QEMU's board `virt` with a 32-bit processor, ARMv7-A
     Virt32,
 }
 

@@ -80,8 +80,8 @@ impl GdbStub {
         // A killed process with the same number may have left a socket.
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path);
-        let listener =
-            listener.with_context(|| format!("cannot create a socket at {}", path.display()))?;
+        let listener = listener
+            .with_context(|| format!("cannot create a socket at {path}", path = path.display()))?;
         Ok(Self::Socket(Arc::new(StubSocket {
             path: path.to_owned(),
             listener: Mutex::new(Some(listener)),
@@ -99,7 +99,7 @@ impl GdbStub {
                 let mut listener = (socket.listener.lock()).unwrap_or_else(PoisonError::into_inner);
                 let listener = listener
                     .take()
-                    .context("the gdb stub's socket is in use already")?;
+                    .context("the socket for QEMU's gdb stub is already in use")?;
                 let device = format!(
                     "socket,id=gdb,fd={},server=on,wait=off",
                     listener.as_raw_fd()

@@ -73,7 +73,7 @@ impl Given {
         }
         if let Some(device) = elsewhere.filter(|_| !given.has_line) {
             bail!(
-                "the machine writes to {device}, which cannot be read here; pass `-serial stdio`"
+                "the machine's serial line is {device}, which the runner cannot read; pass `-serial stdio`"
             );
         }
         if !given.has_line {

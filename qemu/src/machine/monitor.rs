@@ -69,7 +69,7 @@ impl Monitor {
         limit: Duration,
         on_ending: impl Fn(Ending) + Send + 'static,
     ) -> Result<(Self, Watched)> {
-        let reader = stream.try_clone().context("cannot share a socket")?;
+        let reader = stream.try_clone().context("cannot duplicate a socket")?;
         let (answer, answers) = mpsc::channel();
         let (stop, stops) = mpsc::channel();
         let watched = std::thread::spawn(move || listen(reader, on_ending, &answer, &stop));
@@ -109,8 +109,8 @@ impl Monitor {
             return None;
         }
         Some(format!(
-            "QEMU does not start the machine: {}",
-            error["desc"]
+            "QEMU cannot start the machine: {description}",
+            description = error["desc"]
         ))
     }
 
@@ -181,7 +181,7 @@ impl Monitor {
         let replay = self.execute("query-replay")?;
         replay["icount"]
             .as_u64()
-            .context("QEMU counts no instructions")
+            .context("QEMU does not count the machine's instructions")
     }
 
     /// Resets a machine that stands still, whatever it was told to do at a reset.
@@ -218,7 +218,7 @@ impl Monitor {
             Ok(()) => Ok(true),
             Err(RecvTimeoutError::Disconnected) => Ok(false),
             Err(RecvTimeoutError::Timeout) => {
-                bail!("QEMU does not reach instruction {instructions}")
+                bail!("QEMU did not reach instruction {instructions}")
             }
         }
     }
@@ -245,7 +245,7 @@ impl Monitor {
         let question = json!({ "execute": command, "arguments": arguments, "id": id });
         let line = format!("{question}\n");
         let written = (&self.stream).write_all(line.as_bytes());
-        written.context("the monitor is closed")?;
+        written.context("the connection to QEMU's monitor is closed")?;
         Ok(id)
     }
 
@@ -263,10 +263,14 @@ impl Monitor {
     /// The answer to the question with this number.
     fn answer(&self, id: u64, command: &str, limit: Duration) -> Result<Value> {
         let reply = self.reply(id, limit);
-        let reply = reply.with_context(|| format!("QEMU does not answer {command}"))?;
+        let reply =
+            reply.with_context(|| format!("QEMU did not answer the monitor command {command}"))?;
         match reply.get("return") {
             Some(value) => Ok(value.clone()),
-            None => bail!("QEMU refuses {command}: {}", reply["error"]["desc"]),
+            None => bail!(
+                "QEMU refused the monitor command {command}: {description}",
+                description = reply["error"]["desc"]
+            ),
         }
     }
 }

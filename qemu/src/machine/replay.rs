@@ -72,7 +72,7 @@ impl Replay {
         look: impl FnOnce(&mut Stopped<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         if instructions <= self.at {
-            bail!("the machine cannot go back");
+            bail!("a replay cannot go back to an earlier instruction");
         }
         if self.end.is_some_and(|end| end < instructions) {
             return Ok(None);
@@ -95,8 +95,8 @@ impl Replay {
     fn ends(&self) -> Result<()> {
         match self.end {
             Some(end) if self.at + CLOSE < end => bail!(
-                "the replay ended after {} instructions, but {end} were recorded",
-                self.at
+                "the replay ended after {replayed} instructions, but {end} were recorded",
+                replayed = self.at
             ),
             _ => Ok(()),
         }

@@ -98,7 +98,7 @@ impl Run<'_> {
                 }
                 Ok(Event::Ending(ending)) => self.ends(ending, out)?,
                 Ok(Event::Interrupted) => {
-                    self.ask("it was interrupted by Ctrl-C", out)?;
+                    self.ask("Ctrl-C was pressed", out)?;
                     return Ok(Some(Verdict::Interrupted));
                 }
                 // The line may be closed by a script, or by somebody else, while the machine goes on: its time is limited still.
@@ -114,13 +114,13 @@ impl Run<'_> {
                     self.limit = Some(Instant::now() + PATIENCE);
                 }
                 Err(RecvTimeoutError::Timeout) if passed(self.limit) => {
-                    self.ask("its time ran out", out)?;
+                    self.ask("the time ran out", out)?;
                     return Ok(Some(Verdict::TimedOut));
                 }
                 Err(RecvTimeoutError::Timeout) if passed(self.asker.next()) => {
                     let after = self.asker.take().as_secs_f64();
                     let begun = Instant::now();
-                    self.ask(&format!("{after} s had passed (--ask)"), out)?;
+                    self.ask(&format!("{after} s passed (--ask)"), out)?;
                     self.go_on(begun);
                 }
                 Err(RecvTimeoutError::Timeout) if passed(look) => self.look(),
@@ -128,7 +128,7 @@ impl Run<'_> {
                     let limit = self.boot.guest_limit.unwrap_or_default();
                     // Whoever does not answer is busy, or has ended, which the serial line reports.
                     if self.monitor.time().is_ok_and(|time| time >= limit) {
-                        self.ask("its time ran out, measured by its own clock", out)?;
+                        self.ask("the time ran out, measured by the machine's own clock", out)?;
                         return Ok(Some(Verdict::OutOfGuestTime));
                     }
                     clock = Some(Instant::now() + EVERY);
@@ -146,8 +146,8 @@ impl Run<'_> {
         match ending {
             // Perhaps with a verdict: some versions of QEMU say so of every end that the kernel wants.
             Ending::Off | Ending::FromOutside(_) => {}
-            Ending::Reset => self.ask("it reset itself", out)?,
-            Ending::Panicked => self.ask("it reported a panic to QEMU", out)?,
+            Ending::Reset => self.ask("the machine reset itself", out)?,
+            Ending::Panicked => self.ask("the kernel reported a panic to QEMU", out)?,
         }
         // The end of the serial line follows.
         self.monitor.quit();
@@ -283,7 +283,7 @@ impl<'b> Asker<'b> {
         match self.stop() {
             Ok(mut stopped) => {
                 let text = witness.tell(&mut stopped, reason);
-                fold::show("where every CPU was", &text);
+                fold::show("backtraces of all CPUs", &text);
                 witness.keep(&mut stopped, reason);
                 self.told.push(text);
             }

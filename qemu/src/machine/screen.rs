@@ -66,9 +66,9 @@ impl Screen {
         if let Ok(vnc) = monitor.execute("query-vnc") {
             let part = |name: &str| vnc[name].as_str().unwrap_or("?").to_owned();
             say(format_args!(
-                "no display: connect a VNC viewer to {}:{}",
-                part("host"),
-                part("service")
+                "no display: connect a VNC viewer to {host}:{port}",
+                host = part("host"),
+                port = part("service")
             ));
         }
     }
@@ -107,8 +107,8 @@ impl Camera {
     /// The machine has ended, and there was nothing to take a picture of.
     pub(super) fn unused(self) -> anyhow::Error {
         anyhow!(
-            "no screenshot {}: the kernel showed no report on the screen",
-            self.path.display()
+            "no screenshot was saved to {path}: the kernel showed no report on the screen",
+            path = self.path.display()
         )
     }
 }
@@ -127,8 +127,8 @@ fn png(ppm: &[u8]) -> Result<Vec<u8>> {
     let size = u64::from(width) * u64::from(height) * 3;
     ensure!(
         pixels.len() as u64 == size,
-        "QEMU's screenshot has {} bytes of pixels: expected {size}",
-        pixels.len()
+        "QEMU's screenshot has {length} bytes of pixels, expected {size}",
+        length = pixels.len()
     );
     let (pixels, _) = pixels.as_chunks();
     let mut out = Vec::new();

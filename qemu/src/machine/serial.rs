@@ -73,7 +73,7 @@ impl Line {
         is_typed: bool,
         sender: Sender<Event>,
     ) -> Result<Option<PipeWriter>> {
-        let output = output.context("QEMU has no output")?;
+        let output = output.context("the standard output of QEMU is missing")?;
         make_room(&output);
         let output = File::from(output);
         match self {

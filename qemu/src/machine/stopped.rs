@@ -88,16 +88,19 @@ impl<'m> Stopped<'m> {
         if let Door::Closed(stream) = door {
             let said = monitor.type_in(&format!("gdbserver chardev:{}", Self::LINE), 0)?;
             if !said.starts_with("Waiting for gdb") {
-                bail!("QEMU does not start its gdb stub: {}", said.trim());
+                bail!(
+                    "QEMU cannot start its gdb stub: {answer}",
+                    answer = said.trim()
+                );
             }
-            let stream = stream.try_clone().context("cannot share a socket")?;
+            let stream = stream.try_clone().context("cannot duplicate a socket")?;
             let mut stub = Stub::over(stream);
             stub.limit(Some(monitor.limit()))?;
             let reader = Reader::new(arch, &mut stub)?;
             *door = Door::Open(stub, reader, HashSet::new());
         }
         let Door::Open(stub, reader, memory) = door else {
-            bail!("the gdb stub is missing");
+            bail!("QEMU's gdb stub is missing");
         };
         Ok(Self {
             monitor,
@@ -139,7 +142,8 @@ impl<'m> Stopped<'m> {
     pub fn write_memory(&self, path: &Path) -> Result<()> {
         let shown = path.display();
         let name = path.to_str();
-        let name = name.with_context(|| format!("{shown} is not valid UTF-8, which QEMU needs"))?;
+        let name =
+            name.with_context(|| format!("the path {shown} is not valid UTF-8, as QEMU requires"))?;
         self.monitor.dump(name)
     }
 

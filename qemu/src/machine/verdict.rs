@@ -76,7 +76,7 @@ impl Verdict {
                     .into(),
                 code => format!(
                     "no machine was started: the command ended with status {code}, and QEMU's monitor \
-                     never reported a running machine; a script must pass its arguments to QEMU"
+                     did not report a running machine; a script must pass its arguments to QEMU"
                 ),
             });
         }
@@ -92,7 +92,7 @@ impl Verdict {
             }
             Some(Ending::FromOutside(reason)) => {
                 return Self::Failed(format!(
-                    "QEMU was ended from outside ({reason}) before the kernel reported success or a panic"
+                    "QEMU ended ({reason}) before the kernel reported success or a panic"
                 ));
             }
             Some(Ending::Off) | None => {}
@@ -105,7 +105,7 @@ impl Verdict {
         if !is_own {
             return Self::Failed(format!(
                 "status {code} is not from QEMU: a script must start QEMU with `exec qemu-system-...`, so that \
-                 its status is QEMU's"
+                 the script returns the status of QEMU"
             ));
         }
         let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
@@ -114,8 +114,8 @@ impl Verdict {
             code if code == success => Self::Success,
             code if code == panicked => Self::Panicked,
             1 => Self::Failed(format!(
-                "QEMU ended with status 1: expected {success} for success or {panicked} for a panic; see its messages above, \
-                 or, on x86_64, whether the kernel wrote 0 to isa-debug-exit"
+                "QEMU ended with status 1: expected {success} for success or {panicked} for a panic; see the messages \
+                 of QEMU above; on x86_64, also check whether the kernel wrote 0 to isa-debug-exit"
             )),
             code => Self::no_verdict(code, statuses),
         }
@@ -129,17 +129,17 @@ impl Verdict {
         let is_success = processor != Processor::X86_64 || statuses.success == 0;
         match () {
             () if ended.is_debugged => Self::Failed(
-                "QEMU ended with status 0, which under a debugger is also the result of `kill`, so it does not count as success".into(),
+                "QEMU ended with status 0, which is not a success under a debugger, because the gdb command `kill` has the same result".into(),
             ),
             () if ended.evidence.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
-                "QEMU ended with status 0 without reporting the end of the machine, as after a command to its monitor: \
-                 leave out -monitor, -mon and -qmp"
+                "QEMU ended with status 0, but did not report the end of the machine, as after a monitor command: \
+                 omit the options -monitor, -mon and -qmp"
                     .into(),
             ),
             () if !is_off => Self::no_verdict(0, statuses),
             () if statuses.panicked == 0 => Self::Panicked,
             () if !is_success => Self::Failed(
-                "the machine was switched off without reporting success or a panic (QEMU ended with status 0)".into(),
+                "the machine powered off without reporting success or a panic (QEMU ended with status 0)".into(),
             ),
             // The kernel's own report outranks a status that is the same after a panic.
             () if ended.has_report => Self::Panicked,

@@ -38,7 +38,10 @@ pub(super) fn press_button(stub: &mut Stub) -> Result<()> {
         "Qqemu.PhyMemMode:0",
     ])?;
     let is_done = answers.iter().all(|answer| answer == b"OK");
-    ensure!(is_done, "QEMU's gdb stub cannot write to the power button");
+    ensure!(
+        is_done,
+        "cannot press the power button through QEMU's gdb stub"
+    );
     Ok(())
 }
 

@@ -14,16 +14,17 @@ use crate::status::{Failure, Status};
 use crate::words::say;
 use crate::{setup, workspace};
 
-/// Compare each walk, at every instruction, with a call stack recorded from the machine
+/// At each instruction, compare the backtrace of `unwind` with a call stack recorded from the machine
 ///
-/// The recorded stack comes from registers and code (calls, returns, exceptions, task switches), not from tables. At each
-/// boundary between two instructions, the walk of `unwind` with the image's tables must give the same list and be complete, or
-/// stop at a place with a named excuse. `wrong`: a list that the walk calls complete differs. `unexplained`: the walk stops
-/// without an excuse. Both give exit status 1; so do actions of the machine that break the rules, and missing NMIs.
+/// The recorded stack comes from the executed code (calls, returns, exceptions, task switches), not from unwind tables. At each
+/// boundary between two instructions, `unwind` must find the same backtrace with the image's tables and report it as complete.
+/// If the backtrace is not complete, a known reason must excuse it. `wrong` counts complete backtraces that differ;
+/// `unexplained` counts incomplete backtraces without an excuse. Both cause exit status 1, as do unexpected control flow and
+/// missing NMIs.
 ///
-/// A boot has too many instructions to step through each. A call that was followed before from the same place, or a loop, runs
-/// without stepping up to its return. The seed selects calls that are followed again. The boot itself is followed in the
-/// first scenario only. Unused stack is filled with return addresses first.
+/// A boot has too many instructions to single-step all of them. Loops, and calls that were already followed from the same
+/// place, run without stepping. The seed selects calls that are followed again. Only the first scenario follows the boot
+/// itself. Before a scenario runs, unused stack memory is filled with return addresses.
 ///
 /// On armv7a only one CPU is followed, and NMIs are not supported.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,39 +37,39 @@ pub struct Oracle {
     #[arg(long)]
     pub release: bool,
 
-    /// Build the kernel with this optimization level; --release has 3
+    /// Build the kernel with this optimization level; --release uses level 3
     #[arg(long, value_enum, conflicts_with = "release")]
     pub level: Option<Level>,
 
-    /// Run every scenario that ends, with the number of CPUs that it needs, and more boundaries; some with four CPUs, too
+    /// Run every scenario that ends by itself, with more boundaries; run some scenarios with four CPUs, too
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
-    /// Compare at most N boundaries of a scenario [default: 25000, with --full 60000]
+    /// Compare at most N instruction boundaries per scenario [default: 25000, with --full 60000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
-    /// Follow a call from the same place N times, then run it without stepping [default: 1, with --full 6]
+    /// Follow each call instruction N times; then run its calls without stepping [default: 1, with --full 6]
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
-    /// Inject an NMI at one in N boundaries, chosen by the seed, once the scenario runs
+    /// While the scenario runs, inject an NMI at one in N boundaries, chosen by the seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nmi: Option<u64>,
 
-    /// Inject an NMI at each instruction of functions whose names contain NAME, once for each instruction
+    /// Inject one NMI at each instruction of the functions whose names contain NAME
     #[arg(long, value_name = "NAME")]
     pub nmi_in: Option<String>,
 
-    /// Seed for random choices: the contents of unused stack, and the calls that are followed again
+    /// Seed for random choices, such as the contents of unused stack memory and the calls that are followed again
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Write the functions of the table that never ran to this file, one a line
+    /// Write the functions in the unwind table that never ran to this file, one per line
     #[arg(long, value_name = "FILE")]
     pub unseen: Option<std::path::PathBuf>,
 
-    /// Number of CPUs [default: as many as a scenario needs]
+    /// Number of CPUs [default: the number that a scenario needs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: Option<u32>,
 
@@ -134,14 +135,17 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         let tally = subject.follow(&emulator, &file, name, plan);
         // What the other scenarios have come to is not lost.
         let tally = tally.unwrap_or_else(|error| Tally {
-            surprises: vec![format!("cannot be followed: {error:#}")],
+            surprises: vec![format!("cannot follow the scenario: {error:#}")],
             ended: "given up".to_owned(),
             ..Tally::of(name, cpus)
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {} boundaries, {} calls run without stepping, {} NMIs of {} injected, in {took:.1} s",
-            tally.boundaries, tally.skipped, tally.came, tally.nmis
+            "{name}: {boundaries} boundaries, {skipped} calls run without stepping, {taken} of {injected} injected NMIs taken, in {took:.1} s",
+            boundaries = tally.boundaries,
+            skipped = tally.skipped,
+            taken = tally.came,
+            injected = tally.nmis
         ));
         anstream::println!("{tally}");
         tallies.push(tally);
@@ -197,11 +201,13 @@ fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
     for found in &found {
         let name = found.name;
         if !ends(found) {
-            bail!("scenario {name} is interactive or does not end, so it cannot be followed");
+            bail!("scenario {name} is interactive or does not end, so the oracle cannot follow it");
         }
         if !is_fit(found) {
             let cpus = cpus(found);
-            bail!("scenario {name} needs {cpus} CPUs, but on {arch} only one can be followed");
+            bail!(
+                "scenario {name} needs {cpus} CPUs, but on {arch} the oracle can follow only one CPU"
+            );
         }
     }
     Ok(found.into_iter().map(|one| (one, cpus(one))).collect())

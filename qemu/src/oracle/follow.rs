@@ -118,7 +118,7 @@ pub fn follow(
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
                 let surprise =
-                    format!("does not return from the code that runs without stepping, {at}");
+                    format!("did not return from the code that ran without stepping, {at}");
                 follower.tally.surprises.push(surprise);
                 follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
@@ -254,7 +254,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("does not end as expected, {at}: {verdict:?}");
+            let surprise = format!("did not end as expected, {at}: {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

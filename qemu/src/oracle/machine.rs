@@ -103,7 +103,10 @@ impl Machine {
             let answer = self
                 .stub
                 .ask(&format!("P{register:x}={:016x}", value.swap_bytes()))?;
-            ensure!(answer == b"OK", "QEMU's gdb stub writes no register");
+            ensure!(
+                answer == b"OK",
+                "QEMU's gdb stub cannot write to a register"
+            );
         }
         self.state()
     }

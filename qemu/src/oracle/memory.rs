@@ -41,7 +41,7 @@ impl Ram {
             .read(true)
             .write(true)
             .open(file)
-            .context("cannot open the machine's memory")?;
+            .context("cannot open the file with the machine's memory")?;
         Ok(Self {
             file,
             mapped,

@@ -143,7 +143,10 @@ impl Follower<'_> {
                     break;
                 }
                 // QEMU may stop without having executed anything, so this counts no instructions.
-                ensure!(steps < SWITCH, "the machine does not leave `task_switch`");
+                ensure!(
+                    steps < SWITCH,
+                    "the machine did not leave the function `task_switch`"
+                );
             }
             if !matches!(self.shadow.waiting.last(), Some(Waiting::Unseen { .. })) {
                 return Ok(LetRun::Followed(state));

@@ -46,7 +46,7 @@ impl Machine {
         match self.stub.step()? {
             Ran::Stopped => self.state().map(Some),
             Ran::Ended => Ok(None),
-            Ran::StillRuns => bail!("the machine stands still in an instruction"),
+            Ran::StillRuns => bail!("QEMU did not complete an instruction in time"),
         }
     }
 
@@ -130,7 +130,7 @@ impl Machine {
         match stopped {
             Ran::Stopped => Ok(Some((self.state()?, ran == Ran::StillRuns))),
             Ran::Ended => Ok(None),
-            Ran::StillRuns => bail!("the machine does not stop"),
+            Ran::StillRuns => bail!("the machine did not stop"),
         }
     }
 }

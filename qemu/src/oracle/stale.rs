@@ -56,7 +56,7 @@ pub fn return_addresses(image: &Image, random: &mut Random) -> Vec<u64> {
 /// When memory cannot be written.
 pub fn fill(image: &Image, ram: &Ram, cpus: u32, sp: u64, random: &mut Random) -> Result<()> {
     let addresses = return_addresses(image, random);
-    anyhow::ensure!(!addresses.is_empty(), "no calls in the code");
+    anyhow::ensure!(!addresses.is_empty(), "the image's code contains no calls");
     let used = |cpu: Option<u64>| cpu.is_none_or(|cpu| cpu < u64::from(cpus));
     for stack in image.stacks.iter().filter(|stack| used(stack.cpu)) {
         let end = match stack.range.start < sp && sp <= stack.range.end {

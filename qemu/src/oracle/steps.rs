@@ -47,11 +47,11 @@ impl Follower<'_> {
         let instruction = self.instruction(state.pc);
         if self.tally.boundaries == ENTRY && self.shadow.waiting.is_empty() {
             let call = self.first_call(state.pc);
-            let call = call.context("the kernel's entry function does not call")?;
+            let call = call.context("the kernel's entry function contains no call instruction")?;
             match self.machine.run_to(call)? {
                 Ok(after) => self.cpus[self.cpu] = Standing::At(after),
                 Err(ran) => {
-                    bail!("the kernel's entry function did not reach its call: {ran:?}")
+                    bail!("the kernel's entry function did not reach its call instruction: {ran:?}")
                 }
             }
             return Ok(Turn::Goes);

@@ -71,7 +71,8 @@ impl Tally {
             Compared::Wrong(lists) => {
                 self.wrong += 1;
                 if self.kept.len() < KEPT {
-                    let at = format!("boundary {}, at {}", self.boundaries, place(names, pc));
+                    let (number, at) = (self.boundaries, place(names, pc));
+                    let at = format!("instruction boundary {number}, at {at}");
                     self.kept.push(format!("{at}\n{}", both(names, &lists)));
                 }
             }
@@ -95,19 +96,20 @@ impl Tally {
     pub fn surprise(&mut self, names: &Names, surprise: &Surprise) {
         let at = |address| place(names, address);
         let text = match *surprise {
-            Surprise::Went(from, to) => format!("went from {} to {}", at(from), at(to)),
+            Surprise::Went(from, to) => {
+                let (from, to) = (at(from), at(to));
+                format!("continued unexpectedly from {from} at {to}")
+            }
             Surprise::Returned(from, (to, sp), expected) => {
-                let expected = expected.map_or("nobody".to_owned(), |(pc, sp)| {
-                    format!("{} with sp {sp:#x}", at(pc))
+                let expected = expected.map_or("no caller".to_owned(), |(pc, sp)| {
+                    format!("{caller} with sp {sp:#x}", caller = at(pc))
                 });
-                format!(
-                    "returned from {} to {} with sp {sp:#x}, but {expected} waits",
-                    at(from),
-                    at(to)
-                )
+                let (from, to) = (at(from), at(to));
+                format!("returned from {from} to {to} with sp {sp:#x}, expected {expected}")
             }
             Surprise::Interrupted(here, there) => {
-                format!("an exception at {} saved {}", at(here), at(there))
+                let (here, there) = (at(here), at(there));
+                format!("took an exception at {here}, but saved the return address {there}")
             }
         };
         self.surprises.push(text);
@@ -130,25 +132,29 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones skipped, {} tasks unknown; {}",
-            self.scenario,
-            self.boundaries,
-            self.equal,
-            self.excused(),
-            self.wrong,
-            self.unexplained.values().sum::<u64>(),
-            self.passed,
-            self.unknown,
-            self.ended
+            "{scenario}: {boundaries} boundaries, {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained; \
+             {skipped} boundaries in deep calls skipped, {unknown} tasks with unknown callers; {ended}",
+            scenario = self.scenario,
+            boundaries = self.boundaries,
+            equal = self.equal,
+            excused = self.excused(),
+            wrong = self.wrong,
+            unexplained = self.unexplained.values().sum::<u64>(),
+            skipped = self.passed,
+            unknown = self.unknown,
+            ended = self.ended
         )?;
         if self.cpus.len() > 1 {
-            write!(f, "\n  of each CPU: {:?}", self.cpus)?;
+            write!(f, "\n  boundaries of each CPU: {cpus:?}", cpus = self.cpus)?;
         }
         for ((reason, function, why), count) in &self.excused {
-            write!(f, "\n  excused {count}, in {function}: {reason}: {why}")?;
+            write!(
+                f,
+                "\n  {count} excused in {function}: {reason}, because {why}"
+            )?;
         }
         for ((reason, function), count) in &self.unexplained {
-            write!(f, "\n  unexplained {count}, in {function}: {reason}")?;
+            write!(f, "\n  {count} unexplained in {function}: {reason}")?;
         }
         for surprise in &self.surprises {
             write!(f, "\n  the machine {surprise}")?;
@@ -167,12 +173,12 @@ fn place(names: &Names, address: u64) -> String {
 
 fn both(names: &Names, lists: &Lists) -> String {
     let mut text = format!("    the walk: {}", lists.end);
-    for (who, list) in [("walked", &lists.walked), ("happened", &lists.happened)] {
-        for Listed { pc, kind, sp } in list {
+    for (list, frames) in [("walked", &lists.walked), ("recorded", &lists.happened)] {
+        for Listed { pc, kind, sp } in frames {
             let _ = write!(
                 text,
-                "\n    {who:8} {kind:?} {} sp {sp:#x}",
-                place(names, *pc)
+                "\n    {list:8} {kind:?} {code} sp {sp:#x}",
+                code = place(names, *pc)
             );
         }
     }

@@ -52,11 +52,11 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{}; at {} instructions of {} of {all_functions} functions, by {} of {all_rows} rows",
-        counts(tallies),
-        seen.len(),
-        functions.len(),
-        rows.len(),
+        "{counts}; compared at {instructions} instructions, in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
+        counts = counts(tallies),
+        instructions = seen.len(),
+        functions = functions.len(),
+        rows = rows.len(),
     )
 }
 
@@ -66,18 +66,19 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .flat_map(|tally| tally.seen.iter().copied())
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
-    format!("{}; at {} instructions", counts(&tallies), seen.len())
+    let (counts, instructions) = (counts(&tallies), seen.len());
+    format!("{counts}; compared at {instructions} instructions")
 }
 
 fn counts(tallies: &[&Tally]) -> String {
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     format!(
-        "{} scenarios: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained",
-        tallies.len(),
-        sum(|tally| tally.boundaries),
-        sum(|tally| tally.equal),
-        sum(Tally::excused),
-        sum(|tally| tally.wrong),
-        sum(|tally| tally.unexplained.values().sum()),
+        "{scenarios} scenarios: {boundaries} boundaries, {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained",
+        scenarios = tallies.len(),
+        boundaries = sum(|tally| tally.boundaries),
+        equal = sum(|tally| tally.equal),
+        excused = sum(Tally::excused),
+        wrong = sum(|tally| tally.wrong),
+        unexplained = sum(|tally| tally.unexplained.values().sum()),
     )
 }

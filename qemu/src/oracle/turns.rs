@@ -72,7 +72,9 @@ impl Follower<'_> {
     /// A turn of a CPU that has not come to the kernel.
     pub(super) fn start(&mut self) -> Result<Turn> {
         let Some((state, _)) = self.machine.run_within(WAIT)? else {
-            return Ok(Turn::Ends(End::Over("before a CPU came".to_owned())));
+            return Ok(Turn::Ends(End::Over(
+                "before a CPU reached the kernel".to_owned(),
+            )));
         };
         if Some(state.pc) != self.other_entry {
             return Ok(Turn::Waits);
@@ -131,7 +133,7 @@ impl Follower<'_> {
             return Ok(None);
         };
         if is_late && self.cpus.len() == 1 {
-            bail!("the machine waits forever");
+            bail!("the machine waits for an interrupt forever");
         }
         Ok(Some((after, is_late && after.pc != state.pc)))
     }

@@ -57,7 +57,10 @@ pub(super) fn lock(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<Str
     };
     let name = text(memory, name, length.min(LONGEST))?;
     Some(match holder.checked_sub(1) {
-        Some(holder) => format!("{name}, which task {} holds", task(memory, tasks, holder)),
+        Some(holder) => {
+            let task = task(memory, tasks, holder);
+            format!("{name}, which task {task} holds")
+        }
         None => format!("{name}, which no task holds"),
     })
 }

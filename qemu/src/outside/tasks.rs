@@ -33,7 +33,10 @@ pub(super) fn write_tasks(
     for number in 0..tasks.count {
         if !write(out, image, &memory, tasks, number, &in_use)? {
             let left = tasks.count - number;
-            writeln!(out, "cannot read tasks from {number} on, at most {left}")?;
+            writeln!(
+                out,
+                "cannot read task {number} and the tasks after this task, at most {left} in total"
+            )?;
             break;
         }
     }
@@ -109,7 +112,7 @@ fn write(
     };
     let Some(state) = State::of(state) else {
         let task = names::task(memory, tasks, number);
-        writeln!(out, "task {task}: in no known state ({state:#x})")?;
+        writeln!(out, "task {task}: the task state {state:#x} is unknown")?;
         return Ok(true);
     };
     // Whoever runs has no stack pointer there, or an old one.

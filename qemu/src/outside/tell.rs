@@ -36,8 +36,8 @@ pub(super) fn tell(
     let mut told = Told::new(image, symbolizer);
     writeln!(
         told,
-        "inspected from outside, because {reason}: {count} {}, {arch}, {build}, {image}",
-        if count == 1 { "CPU" } else { "CPUs" }
+        "inspected by the runner, because {reason}: {count} {cpus}, {arch}, {build}, {image}",
+        cpus = if count == 1 { "CPU" } else { "CPUs" }
     )?;
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
         let state = match state {

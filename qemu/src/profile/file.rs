@@ -35,8 +35,8 @@ impl Form {
         match ends.into_iter().find(|(end, _)| is(end)) {
             Some((_, form)) => Ok(form),
             None => bail!(
-                "unknown kind of profile {}: expected .svg (a flame graph), .speedscope.json or .folded (lines)",
-                file.display()
+                "unknown profile format of {path}: expected .svg (a flame graph), .speedscope.json or .folded (lines)",
+                path = file.display()
             ),
         }
     }
@@ -65,7 +65,7 @@ impl Form {
 
 fn draw(lines: &[String], unit: &str, of: &str, summary: &str) -> Result<Vec<u8>> {
     let mut options = Options::default();
-    options.title = format!("Where {of} spent its {unit}");
+    options.title = format!("Where {image} spent its {unit}", image = of);
     options.subtitle = Some(summary.to_owned());
     options.count_name = "samples".to_owned();
     // The same function has the same colour, in every picture.

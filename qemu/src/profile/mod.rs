@@ -131,7 +131,8 @@ impl Recorder {
                     callers: &callers,
                 };
                 let samples = again.samples(boot, serial, emulator, name)?;
-                let summary = samples.summary(&format!("one in {every} instructions"), &callers);
+                let summary =
+                    samples.summary(&format!("one sample every {every} instructions"), &callers);
                 (*every, Named::new(samples, &symbolizer, &callers), summary)
             }
             Way::Stop(stops) => {
@@ -141,7 +142,7 @@ impl Recorder {
                     1 => "1 CPU".to_owned(),
                     count => format!("{count} CPUs"),
                 };
-                let mut of = format!("of {cpus}, {rate} samples a second");
+                let mut of = format!("of {cpus}, {rate} samples per second");
                 if seen.missed > 0 {
                     of += &format!(", {} samples missing", seen.missed);
                 }
@@ -183,7 +184,7 @@ impl Again<'_> {
         name: &str,
     ) -> Result<Samples> {
         let callers = self.callers;
-        let progress = Progress::start(format!("replaying {name} for its profile"));
+        let progress = Progress::start(format!("replaying {name} to make its profile"));
         let start = self.before_entry(Replay::start(boot, self.recording, emulator)?)?;
         let mut replay = Replay::start(boot, self.recording, emulator)?;
         let mut samples = Samples::new();
@@ -201,7 +202,7 @@ impl Again<'_> {
             Some(_) => again.starts_with(serial) || serial.starts_with(&again),
         };
         if !is_same {
-            bail!("the replay differs from the recording: other text on the serial line");
+            bail!("the replay differs from the recording: the serial output is not the same");
         }
         progress.done();
         Ok(samples)

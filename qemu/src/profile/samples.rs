@@ -48,10 +48,10 @@ impl Samples {
         let complete = count(Base::Complete);
         let mut text = format!("{all} samples, {what}, {complete} complete");
         for (base, words) in [
-            (Base::Undeclared, "on undeclared stacks"),
+            (Base::Undeclared, "that end on an undeclared stack"),
             (
                 Base::UndeclaredInDoubt,
-                "with unproven rows on undeclared stacks",
+                "that use unproven unwind rows and end on an undeclared stack",
             ),
             (Base::Incomplete, "incomplete"),
         ] {

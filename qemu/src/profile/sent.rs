@@ -23,14 +23,15 @@ const WORD: &str = "profile";
 /// Draw a flame graph from the samples that a kernel took of itself
 ///
 /// The kernel sends the samples of its CPUs over the serial line (`Sampler::send` of `kernel-postmortem`), also on a board. For
-/// a kernel in QEMU, --profile needs no support by the kernel.
+/// a kernel in QEMU, --profile needs no support in the kernel.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OfLog {
     /// Log to read
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
 
-    /// File to write: a flame graph (.svg), all samples in the order of time (.speedscope.json), or lines (.folded)
+    /// File to write. The file extension selects the format: a flame graph (.svg), all samples in time order (.speedscope.json),
+    /// or call stacks with their counts (.folded)
     #[arg(value_name = "OUT")]
     pub out: PathBuf,
 
@@ -72,21 +73,21 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     }
     let rate = sent.rate;
     let summary = format!(
-        "{all} samples of {} {}, {rate} a second, {complete} complete",
-        cpus.len(),
-        if cpus.len() == 1 { "CPU" } else { "CPUs" }
+        "{all} samples of {count} {cpus}, {rate} samples per second, {complete} complete",
+        count = cpus.len(),
+        cpus = if cpus.len() == 1 { "CPU" } else { "CPUs" }
     );
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     let named = Named::new(samples, &symbolizer, &callers);
     let bytes = form.bytes(&named, INSTRUCTIONS / rate, "time", &name, &summary)?;
     linker::whole::write(&arguments.out, &bytes)?;
     say(format_args!(
-        "profile of {name}: {summary}: {}",
-        arguments.out.display()
+        "profile of {name}: {summary}: {file}",
+        file = arguments.out.display()
     ));
     if !sent.is_proven {
         say(format_args!(
-            "warning: {log} or {name} has no build id, so they may be from different builds: names may be wrong"
+            "warning: {log} or {name} has no build id, so the log and the image may be from different builds, and names may be wrong"
         ));
     }
     match sent.lost {
@@ -123,7 +124,7 @@ impl Sent {
             let Some(line) = checked(line, WORD) else {
                 continue;
             };
-            let damaged = || format!("line {} has an unknown format", number + 1);
+            let damaged = || format!("line {number} has an unknown format", number = number + 1);
             let (word, rest) = line.split_once(' ').with_context(damaged)?;
             let (words, its_mark) = match word {
                 "begin" => marked(rest)?,

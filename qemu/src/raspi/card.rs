@@ -30,9 +30,9 @@ os_check=0
 
 /// Write the files for the SD card of a Raspberry Pi 3, 4 or 5: `kernel8.img`, `config.txt` and `cmdline.txt`
 ///
-/// The card also needs the firmware's own files: `bootcode.bin`, `start.elf` and `fixup.dat` on a 3, `start4.elf` and `fixup4.dat`
-/// on a 4, none on a 5, the device tree of the model, and `overlays/disable-bt.dtbo`, all from
-/// <https://github.com/raspberrypi/firmware>.
+/// From <https://github.com/raspberrypi/firmware>, also copy the device tree of the model and `overlays/disable-bt.dtbo` to the
+/// card. A Raspberry Pi 3 also needs `bootcode.bin`, `start.elf` and `fixup.dat`; a Raspberry Pi 4 also needs `start4.elf` and
+/// `fixup4.dat`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Card {
     /// Model of the board
@@ -82,7 +82,9 @@ impl Model {
 pub fn card(arguments: &Card) -> Result<Status, Failure> {
     let name = &arguments.scenario;
     scenario::find(name)
-        .with_context(|| format!("unknown scenario {name:?}; --list lists the scenarios"))
+        .with_context(|| {
+            format!("unknown scenario {name:?}; the option --list prints all scenarios")
+        })
         .map_err(Failure::usage)?;
     let target = workspace::target_folder()?;
     let profile = match arguments.release {
@@ -94,9 +96,9 @@ pub fn card(arguments: &Card) -> Result<Status, Failure> {
     let folder = &arguments.output;
     write_card(folder, &image, name)?;
     say(format_args!(
-        "kernel8.img, config.txt and cmdline.txt are in {}; the image with debug information is {}",
-        folder.display(),
-        image.display()
+        "kernel8.img, config.txt and cmdline.txt are in {folder}; the image with debug information is {image}",
+        folder = folder.display(),
+        image = image.display()
     ));
     Ok(Status::Success)
 }

@@ -44,8 +44,8 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
         let end = at.saturating_add(data.len() as u64);
         if end > MAX_SIZE {
             bail!(
-                "the segments of image {shown} spread over more than {} MiB of memory",
-                MAX_SIZE >> 20
+                "the segments of image {shown} span more than {limit} MiB of memory",
+                limit = MAX_SIZE >> 20
             );
         }
         let (at, end) = (at as usize, end as usize);
@@ -59,8 +59,8 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
         .is_some_and(|rest| rest.starts_with(MAGIC))
     {
         bail!(
-            "image {shown} does not start with an arm64 image header, which a Raspberry Pi's firmware needs to load \
-             it; see kernel/src/arch/aarch64/boot.s for an example"
+            "image {shown} does not start with an arm64 image header, which the firmware of a Raspberry Pi \
+             requires; see kernel/src/arch/aarch64/boot.s for an example"
         );
     }
     Ok(bytes)

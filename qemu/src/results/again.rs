@@ -39,7 +39,7 @@ pub(super) fn without_shown(decoded: &str, shown: &str) -> String {
             && list.lines.contains(&number)
         {
             if number + 1 == list.lines.end {
-                text += "   (the list is on standard output)\n";
+                text += "   (the backtrace is on standard output)\n";
                 text += list.end;
                 text += "\n";
                 lists.next();
@@ -124,7 +124,7 @@ mod tests {
             last,
         );
         let again = format!(
-            "panicked at main.c:3: no\n   (the list is on standard output)\n{END}first failure: no\n"
+            "panicked at main.c:3: no\n   (the backtrace is on standard output)\n{END}first failure: no\n"
         );
         assert_eq!(without_shown(&decoded, &report(first, last)), again);
         assert_eq!(without_shown(&decoded, &decoded), again);

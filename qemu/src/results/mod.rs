@@ -117,10 +117,10 @@ impl<'a> Results<'a> {
         // A terminal has just shown it.
         if status != Status::Success && !std::io::stderr().is_terminal() {
             let shown = log.as_deref().map_or_else(
-                || "its serial line".to_owned(),
+                || "the serial output".to_owned(),
                 |log| log.display().to_string(),
             );
-            let title = format!("{name}: the end of {shown}");
+            let title = format!("{name}: the last lines of {shown}");
             fold::show(&title, &self.last_lines(&booted.serial));
         }
         self.ran.push(Ran {

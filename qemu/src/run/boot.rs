@@ -57,7 +57,9 @@ impl Machine<'_> {
         let Err(error) = recorder.make(&boot, serial, self.emulator, name) else {
             return status;
         };
-        say(format_args!("error: no profile of {name}: {error:#}"));
+        say(format_args!(
+            "error: cannot make a profile of {name}: {error:#}"
+        ));
         match status {
             Status::Success => Status::Failed,
             _ => status,
@@ -85,8 +87,8 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
         Some(Gdb::Port(port)) => {
             let stub = GdbStub::at_port(port)?;
             say(format_args!(
-                "the machine waits; type: {}",
-                stub.how_to_connect(image)?
+                "the machine waits for gdb; type: {command}",
+                command = stub.how_to_connect(image)?
             ));
             gdb = Some(stub);
         }
@@ -103,7 +105,7 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
     let observer = observer.transpose()?.flatten();
     if interactive && std::io::stdin().is_terminal() {
         say(format_args!(
-            "your input goes to the machine; Ctrl-] ends it"
+            "keyboard input goes to the machine; Ctrl-] ends the machine"
         ));
     }
     let screen = match &cli.screenshot {

@@ -34,7 +34,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
         let listing = scenario::listing(board.processor().name()) + "\n";
         std::io::stdout()
             .write_all(listing.as_bytes())
-            .context("cannot write the list")?;
+            .context("cannot write the list of scenarios")?;
         return Ok(Status::Success);
     }
     if let Some(command) = &cli.command {
@@ -65,7 +65,7 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let processor = image::processor(image).map_err(Failure::usage)?;
     if let Some(wanted) = cli.arch.filter(|wanted| *wanted != processor) {
         let shown = image.display();
-        let error = anyhow!("image {shown} is for {processor}, not for {wanted}; leave out --arch");
+        let error = anyhow!("image {shown} is for {processor}, not for {wanted}; omit --arch");
         return Err(Failure::usage(error));
     }
     let board = board(cli, Some(processor)).map_err(Failure::usage)?;
@@ -151,8 +151,8 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     for scenario in scenarios {
         let name = scenario.name;
         say(format_args!(
-            "booting {name} on {board}, {arch} ({})",
-            profile.name()
+            "booting {name} on {board}, {arch} ({profile})",
+            profile = profile.name()
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
         let mut command_line = name.to_owned();
@@ -213,7 +213,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
 fn profile(cli: &Cli, processor: Processor) -> Result<Profile> {
     match (cli.thumb, cli.release) {
         (true, _) if processor != Processor::Armv7a => {
-            bail!("--thumb needs armv7a, not {processor}")
+            bail!("--thumb is only for armv7a, not for {processor}")
         }
         (true, false) => Ok(Profile::ThumbDebug),
         (true, true) => Ok(Profile::ThumbRelease),
@@ -226,7 +226,8 @@ fn profile(cli: &Cli, processor: Processor) -> Result<Profile> {
 fn board(cli: &Cli, processor: Option<Processor>) -> Result<Board> {
     match (cli.board, processor) {
         (Some(board), Some(processor)) if board.processor() != processor => {
-            bail!("board {board} has {}, not {processor}", board.processor())
+            let found = board.processor();
+            bail!("the processor of board {board} is {found}, not {processor}")
         }
         (Some(board), _) => Ok(board),
         (None, processor) => Ok(Board::of(processor.unwrap_or(Processor::X86_64))),

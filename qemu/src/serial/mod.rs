@@ -26,12 +26,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connect this terminal with a board's serial line; Ctrl-] ends the connection
 ///
-/// With --image, reports are decoded with the image's debug information as they arrive; a warning marks reports of another
-/// image. Eight bits, no parity, no flow control. If standard input is not a terminal, it is sent, and reading continues
-/// after its end. Exit status: 0 after Ctrl-], 1 if the line was disconnected.
+/// With --image, decodes reports with the image's debug information as they arrive, and warns about reports of another image.
+/// The serial line has eight data bits, no parity and no flow control. If standard input is not a terminal, sends its bytes and
+/// continues to read the serial line after its end. The exit status is 0 after Ctrl-], and 1 if the serial line was
+/// disconnected.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Serial {
-    /// Device of the line: /dev/ttyUSB0, /dev/ttyACM0, or a pseudo terminal of QEMU
+    /// Serial device, such as /dev/ttyUSB0, /dev/ttyACM0 or a pseudo terminal of QEMU
     #[arg(value_name = "PORT")]
     pub port: PathBuf,
 
@@ -43,7 +44,7 @@ pub struct Serial {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// Decode reports with the build id of another image, too
+    /// Also decode reports whose build id differs from the image's build id
     #[arg(long, requires = "image")]
     pub any_build: bool,
 
@@ -85,7 +86,7 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let mut log = match &arguments.log {
         Some(path) => Some(
             File::create(path)
-                .with_context(|| format!("cannot create the log {}", path.display()))
+                .with_context(|| format!("cannot create the log {path}", path = path.display()))
                 .map_err(Failure::usage)?,
         ),
         None => None,
@@ -93,12 +94,14 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let shown = arguments.port.display();
     if stdin().is_terminal() {
         say(format_args!(
-            "{shown} at {} bits per second; Ctrl-] ends the connection",
-            arguments.baud
+            "connected to {shown} at {baud} bits per second; Ctrl-] ends the connection",
+            baud = arguments.baud
         ));
     }
     let (sender, events) = mpsc::channel();
-    let input = port.try_clone().context("cannot share the serial line")?;
+    let input = port
+        .try_clone()
+        .context("cannot duplicate the handle of the serial line")?;
     let typist = sender.clone();
     std::thread::spawn(move || pass_on(input, &typist));
     std::thread::spawn(move || {

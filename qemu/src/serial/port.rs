@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
         let hint = match error.kind() {
             ErrorKind::NotFound => found(),
             ErrorKind::PermissionDenied => {
-                "; on Debian, members of the group dialout may open it".into()
+                "; on Debian, only members of the group dialout may open serial devices".into()
             }
             _ => String::new(),
         };
@@ -43,9 +43,10 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
     tcsetattr(&port, OptionalActions::Now, &modes)
         .with_context(|| format!("{shown} does not support {speed} bits per second"))?;
     // From here on, reads block until a byte comes.
-    let flags = rustix::fs::fcntl_getfl(&port).context("cannot read the flags of the line")?;
+    let flags = rustix::fs::fcntl_getfl(&port)
+        .context("cannot read the file flags of the serial device")?;
     rustix::fs::fcntl_setfl(&port, flags - OFlags::NONBLOCK)
-        .context("cannot set the flags of the line")?;
+        .context("cannot set the file flags of the serial device")?;
     Ok(port)
 }
 

@@ -73,7 +73,7 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
     let general = bytes(answers.first().context("no registers")?);
     let flags = general
         .get(33 * 8)
-        .context("the processor's state register is missing")?;
+        .context("QEMU did not report the processor state (CPSR)")?;
     let level = (flags & LEVEL) >> 2;
     let (system, has_hypervisor) = (
         1 + STATE.len(),
@@ -87,7 +87,7 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
     match level {
         _ if flags & NARROW != 0 => bail!("page tables of 32-bit code are not supported"),
         0 | 1 if control & (TRANSLATES_AGAIN | ALL_TRAPS_TO_HYPERVISOR) != 0 => {
-            bail!("a guest's page tables below a hypervisor are not supported")
+            bail!("page tables of a guest under a hypervisor are not supported")
         }
         0 | 1 => {
             let (control, translation) = (register(system)?, register(system + 1)?);
@@ -173,7 +173,7 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     };
     let flags = general
         .get(33 * 8)
-        .context("the processor's state register is missing")?;
+        .context("QEMU did not report the processor state (CPSR)")?;
     let known = Known {
         pc: word(&general, 32)?,
         sp: word(&general, 31)?,

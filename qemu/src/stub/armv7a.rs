@@ -44,7 +44,7 @@ pub(super) fn questions() -> Vec<String> {
 /// What to ask for beyond that of page tables.
 pub(super) fn more_questions(system: &System) -> Result<Vec<String>> {
     if system.has(SECURE) {
-        bail!("unknown whether the secure or the non-secure page tables are in use");
+        bail!("it is unknown whether the CPU uses the secure or the non-secure page tables");
     }
     system.questions(&TABLES)
 }
@@ -67,11 +67,11 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
     };
     let mode = number(state)? & MODE;
     if mode == HYPERVISOR || mode == MONITOR {
-        bail!("page tables of mode {mode:#x} are not supported");
+        bail!("page tables of CPU mode {mode:#x} are not supported");
     }
     let (control, translation) = (number(control)?, number(translation)?);
     if control & PAGING != 0 && translation & LONG == 0 {
-        bail!("page tables of the short format are not supported");
+        bail!("page tables in the short-descriptor format are not supported");
     }
     Ok(Paging::Arm32 {
         is_user: mode == USER,

@@ -41,7 +41,7 @@ impl Stub {
         // Bit 0: step. Bits 1 and 2 would mask interrupts and stop timers.
         let answer = stub.ask("Qqemu.sstep=1")?;
         if answer != b"OK" {
-            bail!("QEMU's gdb stub cannot step with interrupts");
+            bail!("QEMU's gdb stub cannot single-step with interrupts enabled");
         }
         Ok(stub)
     }
@@ -64,7 +64,7 @@ impl Stub {
     /// When the connection has no limits.
     pub fn limit(&self, limit: Option<Duration>) -> Result<()> {
         let limited = self.stream.set_read_timeout(limit);
-        limited.context("cannot limit the time of an answer")
+        limited.context("cannot set a time limit for answers of QEMU's gdb stub")
     }
 
     /// Asks, and returns the answer.
@@ -162,8 +162,8 @@ impl Stub {
         // What the monitor prints: nothing, when all is well.
         let text = bytes(answer.strip_prefix(b"O").unwrap_or_default());
         bail!(
-            "QEMU's monitor refuses {command}: {}",
-            String::from_utf8_lossy(&text).trim()
+            "QEMU's monitor refused the command {command}: {answer}",
+            answer = String::from_utf8_lossy(&text).trim()
         );
     }
 

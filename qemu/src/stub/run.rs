@@ -78,8 +78,8 @@ impl Stub {
                 Some(b'W' | b'X') => Ok(Ran::Ended),
                 // It may run, or stand: neither is known.
                 _ => bail!(
-                    "QEMU's gdb stub did not start the machine: it answered \"{}\"",
-                    answer.escape_ascii()
+                    "QEMU's gdb stub did not start the machine: it answered \"{answer}\"",
+                    answer = answer.escape_ascii()
                 ),
             },
             Ok(None) => Ok(Ran::Ended),

@@ -20,8 +20,12 @@ impl System {
     pub(super) fn questions(&self, registers: &[Names]) -> Result<Vec<String>> {
         let question = |names: &Names| {
             let number = names.iter().find_map(|name| self.number(name));
-            let number =
-                number.with_context(|| format!("QEMU's gdb stub does not have {}", names[0]));
+            let number = number.with_context(|| {
+                format!(
+                    "QEMU's gdb stub does not have the register {name}",
+                    name = names[0]
+                )
+            });
             Ok(format!("p{:x}", number?))
         };
         registers.iter().map(question).collect()

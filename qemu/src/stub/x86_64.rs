@@ -89,7 +89,7 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
         let word = bytes.get(EFER - 8 * before..);
         let word = word.and_then(|rest| rest.first_chunk());
         Ok(u64::from_le_bytes(
-            *word.context("control registers are missing")?,
+            *word.context("QEMU did not report the control registers")?,
         ))
     };
     let [cr0, cr3, cr4, efer] = [register(5)?, register(3)?, register(2)?, register(0)?];
@@ -119,7 +119,7 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         r10: Some(word(10)?),
         r11: Some(word(11)?),
         flags: Some(half(17 * 8, "no flags")?),
-        cs: Some(half(CS, "the code segment register is missing")?),
+        cs: Some(half(CS, "QEMU did not report the code segment register")?),
         efer: Some(half(EFER, "no EFER")?),
     };
     Ok(known.into())

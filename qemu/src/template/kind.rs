@@ -42,7 +42,7 @@ const ON_X86_64: Kind = Kind {
 
 const ON_AARCH64: Kind = Kind {
     name: "aarch64",
-    about: "AArch64, QEMU's board `virt`; vectors that save all registers",
+    about: "AArch64 for QEMU's board `virt`; exception vectors that save all registers",
     kernel: "vectors",
     pages: &["aarch64.md"],
     triple: "aarch64-unknown-none-softfloat",
@@ -61,14 +61,14 @@ pub static KINDS: [Kind; 8] = [
     ON_X86_64,
     Kind {
         name: "higher-half",
-        about: "as `multiboot`, in the upper half of the address space",
+        about: "like `multiboot`, but in the upper half of the address space",
         kernel: "higher",
         physical: Some("0xffff_8000_0000_0000"),
         ..ON_X86_64
     },
     Kind {
         name: "cpus",
-        about: "x86-64 with four CPUs; a report has the backtraces of all",
+        about: "x86-64 with four CPUs; a report contains the backtraces of all four",
         kernel: "cpus",
         pages: &["multiboot.md", "other-cpus.md#x86-64"],
         runner: FOUR,
@@ -76,7 +76,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "limine",
-        about: "x86-64, for Limine's boot protocol; the runner boots it with a small loader of that protocol",
+        about: "x86-64 for the Limine boot protocol; the runner boots the kernel with a small loader for this protocol",
         kernel: "limine",
         pages: &["limine.md"],
         runner: SCRIPT,
@@ -104,7 +104,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "armv7a",
-        about: "32-bit ARM, QEMU's board `virt` with a Cortex-A15",
+        about: "32-bit ARM for QEMU's board `virt` with a Cortex-A15",
         kernel: "armv7a",
         pages: &["armv7a.md"],
         triple: "armv7a-none-eabi",
@@ -124,8 +124,8 @@ impl Kind {
             None => {
                 let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
                 bail!(
-                    "unknown kind of kernel {name:?}; expected one of: {}",
-                    names.join(", ")
+                    "unknown kind of kernel {name:?}; expected one of: {names}",
+                    names = names.join(", ")
                 )
             }
         }

@@ -28,20 +28,21 @@ const NAME: &str = "corner-shop";
 /// What the guide writes for the path of a checkout.
 const CHECKOUT: &str = "SFRAME";
 
-/// Write a kernel that prints a backtrace to a new folder, where cargo builds, links and boots it
+/// Create a folder with a small kernel that prints a backtrace; `cargo run` builds and boots the kernel
 ///
-/// The kernel is the guide's, with the guide's changes. It reads from a wrong address, so that its first boot reports a fault.
+/// The kernel is the example of the guide, with all changes of the guide applied. The kernel reads from a wrong address, so that
+/// its first boot reports a fault.
 #[derive(Clone, Debug, clap::Args)]
 pub struct New {
-    /// Kind of kernel; without a value, lists the kinds
+    /// Kind of kernel; without a value, this option lists the kinds
     #[arg(long, value_name = "KIND", num_args = 0..=1, required = true)]
     pub kind: Vec<String>,
 
-    /// Checkout of the repository whose `kernel-postmortem` the kernel uses, instead of the published crate
+    /// Use `kernel-postmortem` from this checkout of the repository instead of the published crate
     #[arg(long, value_name = "CHECKOUT")]
     pub path: Option<PathBuf>,
 
-    /// Folder to write, which must not exist; its name becomes the name of the package
+    /// Folder to create, which must not exist yet; the folder's name becomes the package name
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -55,19 +56,19 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
         let listing = kind::listing() + "\n";
         std::io::stdout()
             .write_all(listing.as_bytes())
-            .context("cannot write the list")?;
+            .context("cannot write the list of kinds")?;
         return Ok(Status::Success);
     };
     let kind = Kind::find(name).map_err(Failure::usage)?;
     let folder = arguments.folder.as_deref().with_context(|| {
-        format!("missing folder for the kernel; type: unwind-qemu new --kind {name} my-kernel")
+        format!("the argument FOLDER is missing; type: unwind-qemu new --kind {name} my-kernel")
     });
     let folder = folder.map_err(Failure::usage)?;
     check(folder, arguments.path.as_deref()).map_err(Failure::usage)?;
     kind.write_whole(folder, arguments.path.as_deref())?;
     say(format_args!(
-        "the kernel is in {0}; type: cd {0} && cargo run",
-        folder.display()
+        "the kernel is in {folder}; type: cd {folder} && cargo run",
+        folder = folder.display()
     ));
     Ok(Status::Success)
 }
@@ -76,17 +77,17 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
 fn check(folder: &Path, checkout: Option<&Path>) -> Result<()> {
     if fs::symlink_metadata(folder).is_ok() {
         bail!(
-            "{} exists already and was not changed; choose a new folder",
-            folder.display()
+            "{folder} already exists and was not changed; choose a new folder",
+            folder = folder.display()
         );
     }
     if let Some(checkout) = checkout {
         let needed = checkout.join("kernel/postmortem/Cargo.toml");
         ensure!(
             needed.is_file(),
-            "{} is not a checkout: {} is missing",
-            checkout.display(),
-            needed.display()
+            "{checkout} is not a checkout of the repository: {needed} is missing",
+            checkout = checkout.display(),
+            needed = needed.display()
         );
     }
     Ok(())
@@ -97,15 +98,19 @@ impl Kind {
     fn write_whole(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
         let shown = folder.display();
         let name = folder.file_name();
-        let name = name.with_context(|| format!("{shown} is not a folder name"))?;
+        let name = name.with_context(|| format!("{shown} is not a valid folder name"))?;
         let above = folder.parent().filter(|above| *above != Path::new(""));
         let above = above.unwrap_or(Path::new("."));
         fs::create_dir_all(above)
-            .with_context(|| format!("cannot create folder {}", above.display()))?;
+            .with_context(|| format!("cannot create folder {folder}", folder = above.display()))?;
         let mut builder = tempfile::Builder::new();
         let temporary = builder.prefix(".unwind-qemu-").tempdir_in(above);
-        let temporary =
-            temporary.with_context(|| format!("cannot create a folder in {}", above.display()))?;
+        let temporary = temporary.with_context(|| {
+            format!(
+                "cannot create a folder in {folder}",
+                folder = above.display()
+            )
+        })?;
         let written = temporary.path().join(name);
         self.write(&written, checkout)?;
         fs::rename(&written, folder).with_context(|| format!("cannot create folder {shown}"))
@@ -124,7 +129,8 @@ impl Kind {
             let path = folder.join(file);
             let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            ensure!(text.contains(old), "no {old:?} in {}", path.display());
+            let shown = path.display();
+            ensure!(text.contains(old), "{shown} does not contain {old:?}");
             fs::write(&path, text.replace(old, new))
                 .with_context(|| format!("cannot write {}", path.display()))
         };
@@ -141,8 +147,8 @@ impl Kind {
                     std::path::absolute(checkout).context("cannot determine the current folder")?;
                 let checkout = checkout.to_str().ok_or_else(|| {
                     anyhow!(
-                        "the path {} is not Unicode, as Cargo.toml must be",
-                        checkout.display()
+                        "the path {path} is not valid Unicode, as Cargo.toml requires",
+                        path = checkout.display()
                     )
                 })?;
                 replace("Cargo.toml", CHECKOUT, &checkout.replace('\\', "/"))?;

@@ -60,7 +60,11 @@ impl Step<'_> {
         let lines: Vec<&str> = text.lines().collect();
         let old: Vec<&str> = self.with(" -").collect();
         let place = if old.is_empty() {
-            ensure!(!path.exists(), "{}: where to add lines?", self.file);
+            ensure!(
+                !path.exists(),
+                "the position of the new lines in {file} is not given",
+                file = self.file
+            );
             0
         } else {
             let mut places = lines.windows(old.len()).enumerate();
@@ -68,10 +72,13 @@ impl Step<'_> {
             let place = places.next();
             ensure!(
                 places.next().is_none(),
-                "{}: two places for {old:#?}",
-                self.file
+                "{file} contains these lines twice: {old:#?}",
+                file = self.file
             );
-            let place = place.with_context(|| format!("{}: no place for {old:#?}", self.file))?;
+            let place = place.with_context(|| {
+                let file = self.file;
+                format!("{file} does not contain these lines: {old:#?}")
+            })?;
             place.0
         };
         let new = self.with(" +");

@@ -89,7 +89,7 @@ fn what_it_has_not_is_refused() {
         .expect_words("board virt has aarch64, not armv7a");
     run(["--thumb", "panic"])
         .expect(2)
-        .expect_words("--thumb needs armv7a, not x86_64");
+        .expect_words("--thumb is only for armv7a, not for x86_64");
     let listed = armv7a(true, &["--list"]).expect(0).text();
     let names: Vec<_> = listed
         .lines()

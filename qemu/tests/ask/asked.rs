@@ -10,10 +10,10 @@ use crate::support::session::Session;
 const LAST_LINE: &str = "the scenario prints nothing after this line";
 
 /// How the line begins behind which the end of the serial line is shown once more.
-const ONCE_MORE: &str = "\nrunner: kernel: the end of ";
+const ONCE_MORE: &str = "\nrunner: kernel: the last lines of ";
 
 /// How the text begins.
-const BEGIN: &str = "inspected from outside, because ";
+const BEGIN: &str = "inspected by the runner, because ";
 
 /// A run in which a machine was asked.
 pub struct Asked {
@@ -70,7 +70,7 @@ pub fn interrupted_on(
     session.settle();
     session.interrupt();
     let asked = Asked::of(session.end().expect(130));
-    let reason = "inspected from outside, because it was interrupted by Ctrl-C: ";
+    let reason = "inspected by the runner, because Ctrl-C was pressed: ";
     assert!(asked.text.starts_with(reason), "{}", asked.text);
     asked
 }

@@ -84,7 +84,7 @@ fn rows_of_another_tool_are_in_doubt() {
         panic!("{}", asked.text);
     };
     assert_eq!(report.names().last(), Some(&"kernel_entry"));
-    let doubt = "from frame 0 on in doubt (the rows were not compared with the code)";
+    let doubt = "from frame 0 on in doubt (the unwind rows were not compared with the code)";
     assert!(report.end.contains(doubt), "{}", report.end);
     assert!(!report.end.contains(": complete"), "{}", report.end);
 }

@@ -201,7 +201,7 @@ fn no_vectors(kernel: Kernel) {
         Arch::X86_64 => {
             let asked = ended(&image, "hang-no-vectors");
             assert_eq!(asked.ran.status, 1, "{}", asked.ran.words);
-            let reason = "inspected from outside, because it reset itself: ";
+            let reason = "inspected by the runner, because the machine reset itself: ";
             assert!(asked.text.starts_with(reason), "{}", asked.text);
             let expected = functions(&["no_vectors"]);
             trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
@@ -219,7 +219,7 @@ fn no_vectors(kernel: Kernel) {
 fn reset(kernel: Kernel) {
     let asked = ended(&image(kernel), "hang-reset");
     assert_eq!(asked.ran.status, 1, "{}", asked.ran.words);
-    let reason = "inspected from outside, because it reset itself: ";
+    let reason = "inspected by the runner, because the machine reset itself: ";
     assert!(asked.text.starts_with(reason), "{}", asked.text);
     let report = &asked.reports[0];
     let expected = below_others(report, &["reset"]);

@@ -91,7 +91,7 @@ fn no_tables(kernel: Kernel) {
         Arch::X86_64 => {
             let asked = ended(&image, "hang-no-tables");
             assert_eq!(asked.ran.status, 1, "{}", asked.ran.words);
-            let reason = "inspected from outside, because it reset itself: ";
+            let reason = "inspected by the runner, because the machine reset itself: ";
             assert!(asked.text.starts_with(reason), "{}", asked.text);
             expect_count(&asked, 1);
             let report = &asked.reports[0];

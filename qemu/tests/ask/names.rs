@@ -63,7 +63,7 @@ fn a_task_in_no_known_state_is_named() {
     ];
     let text = run(words.into_iter().chain(more)).expect(0).text();
     assert!(
-        text.contains("\ntask 3: in no known state (0xfe)\n"),
+        text.contains("\ntask 3: the task state 0xfe is unknown\n"),
         "{text}"
     );
 }

@@ -227,7 +227,7 @@ pub fn what_cannot_be_run_is_named(kernel: Kernel) {
         ("tasks 1", "unknown argument `1`"),
     ] {
         let ran = script(&dump, &format!("cpu 0\n{command}\ncpu 0\n")).expect(2);
-        let words = format!("error: line 2 of the commands: {why}");
+        let words = format!("error: command in line 2: {why}");
         let ran = ran.expect_words(&words);
         assert_eq!(ran.text().lines().count(), 1, "{}", ran.text());
     }
@@ -264,7 +264,7 @@ pub fn a_terminal_edits_commands(kernel: Kernel) {
     let status = runner.wait().expect("the runner ends");
     assert_eq!(status.code(), Some(0), "{text}");
     assert!(
-        text.starts_with("1 CPU, inspected because its time ran out"),
+        text.starts_with("1 CPU, inspected because the time ran out"),
         "{text}"
     );
     let says = "0x0000000000000008: not in the image\n";

@@ -67,7 +67,7 @@ fn what_is_no_whole_dump_is_refused() {
         spoil(file, "is truncated: ", &|bytes| {
             bytes.pop();
         });
-        let other = "is not the file that the dump was written with";
+        let other = "was changed or replaced after the dump was saved";
         spoil(file, other, &|bytes| bytes[100] ^= 1);
         spoil(file, other, &|bytes| bytes.push(0));
     }

@@ -159,7 +159,7 @@ fn an_image_that_grows_without_bounds_is_refused() {
         file.path().as_os_str(),
     ])
     .expect(2)
-    .expect_words("its compressed sections expand to 65536 MiB");
+    .expect_words("the compressed sections expand to 65536 MiB");
 }
 
 /// The device's lines about what is inlined into a frame whose own line is torn are all that there is of it.

@@ -16,7 +16,7 @@ fn the_smallest_form() {
     let (before, _) = text.split_once("/src/exceptions.rs").expect("its handler");
     let (_, folder) = before.rsplit_once(" at ").expect("a place");
     let text = text.replace(&format!("{folder}/"), "");
-    expect_shown(&text, "inspected from outside", SMALLEST.page);
+    expect_shown(&text, "inspected by the runner", SMALLEST.page);
 
     let said = SMALLEST.with_shop(Profile::Release, &stop_in(Arch::X86_64));
     let text = said.autopsy();

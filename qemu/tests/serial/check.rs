@@ -173,23 +173,23 @@ fn text(mut from: impl Read, mut adapter: &File, mut faults: Vec<Fault>) {
 fn every_step_is_equal_on_qemus_board() {
     let (bench, image) = (Bench::new(), image(KERNEL));
     let mut session = bench.check(&[]);
-    session.wait_for("press Enter here, and switch the power on.\n");
+    session.wait_for("press Enter here, and switch the board's power on.\n");
     bench.switch_on(&image, Console::Pl011, &[]);
     session.press("\n");
     session.wait_for("Does the screen show the report");
     session.press("\n");
-    session.wait_for("Press Enter here, and switch the power on.\n");
+    session.wait_for("Press Enter here, and switch the board's power on.\n");
     bench.switch_on(&image, Console::MiniUart, &[]);
     session.press("\n");
     let text = session.end().expect(0).text();
     assert!(
-        text.contains("2 panic: equal: complete, 13 frames, and 3 other lists\n"),
+        text.contains("2 panic: equal: complete, 13 frames, and 3 other backtraces\n"),
         "{text}"
     );
     assert_eq!(bench.verdicts(), ["equal"; 9], "{text}");
     // The step after those that the file has.
     let mut session = bench.check(&["--from", "7"]);
-    session.wait_for("Press Enter here, and switch the power on.\n");
+    session.wait_for("Press Enter here, and switch the board's power on.\n");
     bench.switch_on(&image, Console::MiniUart, &[]);
     session.press("\n");
     session.end().expect(0);
@@ -216,7 +216,7 @@ fn a_lost_byte_and_a_changed_one_are_damage() {
         },
     ];
     let mut session = bench.check(&[]);
-    session.wait_for("press Enter here, and switch the power on.\n");
+    session.wait_for("press Enter here, and switch the board's power on.\n");
     bench.switch_on(&image(KERNEL), Console::Pl011, &faults);
     session.press("\n");
     session.wait_for("4 stack-overflow: ");
@@ -245,7 +245,10 @@ fn what_came_before_the_line_is_gone_is_packed() {
     session.wait_for("2 panic: equal: ");
     board.machine.kill().expect("it runs");
     let text = session.end().expect(1).text();
-    assert!(text.contains("the line was disconnected ("), "{text}");
+    assert!(
+        text.contains("the serial line was disconnected ("),
+        "{text}"
+    );
     let verdicts = bench.verdicts();
     assert_eq!(verdicts[..2], ["equal", "equal"], "{text}");
     assert_eq!(verdicts.last().expect("there are some"), "not-tried");
@@ -259,12 +262,12 @@ fn another_build_on_the_board_is_named() {
         ..KERNEL
     });
     let mut session = bench.check(&[]);
-    session.wait_for("press Enter here, and switch the power on.\n");
+    session.wait_for("press Enter here, and switch the board's power on.\n");
     bench.switch_on(&other, Console::Pl011, &[]);
     session.press("\n");
     let text = session.end().expect(1).text();
     assert!(
-        text.contains("1 first line: different: the board runs another build, "),
+        text.contains("1 first line: different: the board runs build "),
         "{text}"
     );
     assert!(text.contains(": copy kernel8.img from "), "{text}");
@@ -275,7 +278,7 @@ fn another_build_on_the_board_is_named() {
 fn a_silent_board_gets_advice() {
     let bench = Bench::new();
     let mut session = bench.check(&[]);
-    session.wait_for("press Enter here, and switch the power on.\n");
+    session.wait_for("press Enter here, and switch the board's power on.\n");
     session.press("\n");
     session.wait_for("waiting for the board");
     session.hang_up();

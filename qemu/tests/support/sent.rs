@@ -183,7 +183,7 @@ pub fn what_is_sent_without_a_build_id_is_in_doubt(image: &Path) {
     let found = lists(&doubted);
     assert_eq!(found.iter().find(is_complete), None, "{doubted}");
     assert!(
-        doubted.contains("nothing shows that this image ran"),
+        doubted.contains("it is unknown whether this image ran"),
         "{doubted}"
     );
     let frames = |lists: Vec<List>| lists.into_iter().map(|list| list.0).collect::<Vec<_>>();
@@ -236,8 +236,9 @@ pub fn what_is_missing_is_said(image: &Path) {
     fs::write(&nameless, text.replacen("dump begin", "dump begi", 1))
         .expect("a file can be written");
     let ran = autopsy(&nameless, image, &[]).expect(1);
-    let ran =
-        ran.expect_words("the first line of a dump, with the build id, is damaged or missing");
+    let ran = ran.expect_words(
+        "the first line of the dump, which contains the build id, is damaged or missing",
+    );
     assert_eq!(ran.text(), "");
     let cut = log.with_extension("cut");
     let begin = text.find("dump end ").expect("it ends");

@@ -120,14 +120,20 @@ fn a_page_is_read_plain_and_compressed() {
 fn a_page_that_cannot_be_is_refused() {
     let plain = page();
     refused(&records(2, &plain), "page 0x9000: unknown compression");
-    refused(&records(PLAIN, &plain[1..]), "it has 4095 bytes, not 4096");
+    refused(
+        &records(PLAIN, &plain[1..]),
+        "the page has 4095 bytes, expected 4096",
+    );
     let larger = [&plain[..], &[0]].concat();
-    refused(&records(PLAIN, &larger), "it is larger than a page");
+    refused(&records(PLAIN, &larger), "the data is larger than a page");
     refused(&records(ZLIB, &plain), "cannot be decompressed");
     // A megabyte in a few bytes is not unpacked.
     let bomb = packed(&vec![0; 1 << 20]);
     assert!(bomb.len() < SIZE as usize);
-    refused(&records(ZLIB, &bomb), "it has 4097 bytes, not 4096");
+    refused(
+        &records(ZLIB, &bomb),
+        "the page has 4097 bytes, expected 4096",
+    );
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn a_header_that_cannot_be_is_refused() {
     refused(&with(SECOND, u32::MAX), "invalid header");
     refused(&with(BITS, u32::MAX), "invalid header");
     // More bits than the file can have are not made room for.
-    refused(&with(BITS, 1 << 26), "truncated in the page bitmap");
+    refused(&with(BITS, 1 << 26), "the file ends inside the page bitmap");
     refused(&with(0, 0), "not a makedumpfile dump");
 }
 
@@ -157,10 +163,10 @@ fn bytes_that_are_not_there_are_an_error() {
     refused(&known(1 << 40), "byte 0x10000000000 is missing");
     let mut records = known(u64::MAX - 3);
     records.push((u64::MAX - 3, vec![0; 4]));
-    refused(&records, "a record is past the largest file offset");
+    refused(&records, "the offset of a record is too large");
     let mut records = self::records(PLAIN, &page());
     records.remove(1);
-    refused(&records, "truncated in the page bitmap");
+    refused(&records, "the file ends inside the page bitmap");
 }
 
 #[test]
@@ -173,8 +179,8 @@ fn records_that_do_not_end_are_refused() {
         let error = Pages::open(written(&bytes), WIDE).expect_err("it is refused");
         let error = format!("{error:#}");
         let says = [
-            "truncated between two records",
-            "a record is not terminated",
+            "the file ends between two records",
+            "the size of a record is too large",
         ];
         assert_eq!(
             error.split(':').next(),

@@ -127,7 +127,7 @@ impl<'a> Follower<'a> {
     /// Follows it to its end, which it returns in words.
     fn run(&mut self) -> Result<String> {
         let main = self.machine.run_to(&[self.kept[0]])?;
-        let mut state = main.context("the machine did not reach kernel_main")?;
+        let mut state = main.context("the machine did not reach the function kernel_main")?;
         let (pc, sp) = (state.link(), state.sp());
         self.shadow.waiting.push(Waiting::Caller { pc, sp });
         self.fill(sp)?;
@@ -293,7 +293,7 @@ impl<'a> Follower<'a> {
             }
             // Stacks grow downwards: where the task is left, it is below what it was let run up to.
             if state.pc() == self.places.switch && state.sp() > sp {
-                anyhow::bail!("the machine passed {pc:#x}, where it should stop");
+                anyhow::bail!("the machine ran past the breakpoint at {pc:#x}");
             }
             // A recursion came by, or this is where tasks change. Not one instruction more is stepped than it takes to see that: the other
             // task may be let run up to where `task_switch` returns to, which would be passed over.

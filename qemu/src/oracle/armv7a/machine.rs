@@ -73,7 +73,7 @@ impl Machine {
         let folder = tempfile::tempdir().context("cannot create a temporary folder for QEMU")?;
         let memory = folder.path().join("memory");
         // QEMU has the stub's end as its standard input, so that no socket has to be waited for.
-        let (ours, theirs) = UnixStream::pair().context("cannot create a pair of sockets")?;
+        let (ours, theirs) = UnixStream::pair().context("cannot create a socket pair")?;
         let object = format!(
             "memory-backend-file,id=ram,size=256M,share=on,mem-path={}",
             memory.display()
@@ -115,7 +115,7 @@ impl Machine {
         }
         let state = state
             .first_chunk()
-            .context("the processor's state register is missing")?;
+            .context("QEMU's gdb stub did not report the register CPSR")?;
         let state = u32::from_le_bytes(*state);
         Ok(State {
             core,
@@ -161,7 +161,7 @@ impl Machine {
         match ran {
             Ran::Stopped => self.state().map(Some),
             Ran::Ended => Ok(None),
-            Ran::StillRuns => bail!("the machine does not stop"),
+            Ran::StillRuns => bail!("the machine did not stop"),
         }
     }
 

@@ -15,14 +15,14 @@ use arm::Arm;
 use sframe::SFrame;
 
 /// Why a walk by rows of another tool is never complete: compilers write wrong ones now and then, and authors of assembly more often.
-const NOT_COMPARED: &str = "the rows were not compared with the code";
+const NOT_COMPARED: &str = "the unwind rows were not compared with the code";
 
 /// Why a walk is never complete if another build runs than the image's, or code that has changed itself: rows were compared with the
 /// image's code.
 const CHANGED: &str = "the code in memory differs from the image";
 
 /// Why a walk is never complete if neither a build id nor code in memory shows which image ran.
-const UNKNOWN: &str = "nothing shows that this image ran";
+const UNKNOWN: &str = "it is unknown whether this image ran";
 
 /// Tables, with where they come from.
 #[derive(Clone, Debug)]

@@ -32,9 +32,12 @@ impl Machine {
     /// # Errors
     /// Returns an error if the machine cannot be started.
     pub(super) fn start(image: &Path) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program's file")?;
+        let program =
+            std::env::current_exe().context("cannot find the executable file of this program")?;
         let words = tempfile::tempfile().context("cannot make a temporary file")?;
-        let stderr = words.try_clone().context("cannot share a temporary file")?;
+        let stderr = words
+            .try_clone()
+            .context("cannot duplicate the handle of a temporary file")?;
         let process = Command::new(program)
             .args(["--board", Board::Raspi3b.name()])
             .args(["--interactive", "--timeout", LIMIT, "--image"])
@@ -44,15 +47,15 @@ impl Machine {
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn();
-        let mut process = process.context("cannot start this program again")?;
+        let mut process = process.context("cannot start a second instance of this program")?;
         let to = process
             .stdin
             .take()
-            .context("its standard input is missing")?;
+            .context("the standard input of the second instance is missing")?;
         let from = process
             .stdout
             .take()
-            .context("its standard output is missing")?;
+            .context("the standard output of the second instance is missing")?;
         let (sender, events) = mpsc::channel();
         std::thread::spawn(move || {
             let why = port::read(from, |bytes| sender.send(Event::Written(bytes)).is_ok());
@@ -80,7 +83,10 @@ impl Machine {
                 .and_then(|()| self.words.read_to_string(&mut words))
                 .context("cannot read a temporary file")?;
             let words = words.trim();
-            bail!("QEMU did not reach the end of {}: {words}", part.name);
+            bail!(
+                "QEMU did not reach the end of {part}: {words}",
+                part = part.name
+            );
         }
         Ok(String::from_utf8_lossy(&self.wire.came).replace('\r', ""))
     }

@@ -23,20 +23,19 @@ static GREETING: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn advice(board: Model) -> &'static str {
     match board {
         Model::Raspi5 => {
-            "check the wires (ground; the board's output to the adapter's input) at the connector between the HDMI sockets, \
-             the three files on the card, and the power; Enter ends this step"
+            "check the power, the three files on the card, and the wires at the connector between the HDMI sockets (ground; the \
+             board's output to the adapter's input); press Enter to end this step"
         }
         Model::Raspi3 | Model::Raspi4 => {
-            "check the wires (ground at pin 6; pin 8 to the adapter's input, pin 10 to its output), the three files and \
-             the firmware's own on the card, and the power, which a board that does not reset itself needs switched off and on; \
-             Enter ends this step"
+            "check the wires (ground to pin 6, the adapter's input to pin 8, the adapter's output to pin 10), and the files on the \
+             card; if the board does not reset itself, switch its power off and on; press Enter to end this step"
         }
     }
 }
 
 /// What to check if nothing readable came.
-const UNREADABLE: &str = "if the text is unreadable, the board uses another rate: see `init_uart_clock` in config.txt, and the clock \
-                          in kernel/src/board";
+const UNREADABLE: &str = "if the text is unreadable, the board uses another baud rate: check `init_uart_clock` in config.txt, and \
+                          the clock in kernel/src/board";
 
 /// Expectations of one board.
 pub(super) struct Judge<'a> {
@@ -54,9 +53,9 @@ impl Judge<'_> {
     pub(super) fn greeting(&self, wire: &mut Wire) -> Result<Judged, Ended> {
         let first = self.greeted(wire)?;
         let expected = format!(
-            "{KERNEL}{}, aarch64, build {}",
-            self.board.name(),
-            self.writable.build()
+            "{KERNEL}{board}, aarch64, build {build}",
+            board = self.board.name(),
+            build = self.writable.build()
         );
         if first == expected {
             return Ok(Judged::new(Verdict::Equal, first));
@@ -78,13 +77,13 @@ impl Judge<'_> {
         let (board, build) = (&found["board"], &found["build"]);
         let why = match board == self.board.name() {
             true => format!(
-                "the board runs another build, {build}; this one is {}: copy kernel8.img from {} again",
-                self.writable.build(),
-                self.card
+                "the board runs build {build}, expected {expected}: copy kernel8.img from {folder} again",
+                expected = self.writable.build(),
+                folder = self.card
             ),
             false => format!(
-                "the board is {board}, not {}: use --board {board}",
-                self.board.name()
+                "the board is {board}, not {expected}: use --board {board}",
+                expected = self.board.name()
             ),
         };
         Ok(Judged::new(Verdict::Different, why))
@@ -112,11 +111,12 @@ impl Judge<'_> {
         match ended {
             Ended::Interrupted => Judged::new(Verdict::NotTried, "ended by Ctrl-C"),
             Ended::Gone(why) if is_silent => {
-                let why = format!("the line was disconnected ({why}); {}", advice(self.board));
+                let advice = advice(self.board);
+                let why = format!("the serial line was disconnected ({why}); {advice}");
                 Judged::new(Verdict::NothingCame, why)
             }
             Ended::Gone(why) => {
-                let why = format!("the line was disconnected ({why}) after {lines} lines");
+                let why = format!("the serial line was disconnected ({why}) after {lines} lines");
                 Judged::new(Verdict::Damaged, why)
             }
             Ended::Whole | Ended::Entered | Ended::Alone if is_silent => {
@@ -124,8 +124,8 @@ impl Judge<'_> {
             }
             Ended::Whole | Ended::Entered | Ended::Alone if !text.contains(TYPED_PROMPT) => {
                 let why = format!(
-                    "received {} bytes without a complete line: {UNREADABLE}",
-                    came.len()
+                    "received {bytes} bytes without a complete line: {UNREADABLE}",
+                    bytes = came.len()
                 );
                 Judged::new(Verdict::Damaged, why)
             }
@@ -144,7 +144,8 @@ impl Judge<'_> {
             Sent::Line(line) => line.split(' ').next().unwrap_or_default(),
             Sent::Monitor => "monitor",
         };
-        let first = format!("{KERNEL}{}, aarch64: scenario {scenario}", board.name());
+        let board = board.name();
+        let first = format!("{KERNEL}{board}, aarch64: scenario {scenario}");
         Heard::of(text, &first, &self.writable)
     }
 

@@ -48,21 +48,23 @@ use wire::{Ended, Event, Wire};
 pub struct Check {
     /// Check a board at PORT in seven steps, compare each backtrace with QEMU's, and write the results to one file
     ///
-    /// 1 the first line: entry, page tables, speed of the serial line; 2 a panic; 3 the monitor: keys, and a reset; 4 a stack
-    /// overflow: guard pages, caches; 5 `cpus`, `hang` and `tasks`: the other CPUs, timers, FIQs; 6 a panic on the screen, too; 7 a
-    /// panic over the mini UART, without `overlays/disable-bt.dtbo`. A Raspberry Pi 5 has the first four.
+    /// Step 1: the first line (entry, page tables, baud rate). Step 2: a panic. Step 3: the monitor (keys, reset). Step 4: a
+    /// stack overflow (guard pages, caches). Step 5: `cpus`, `hang` and `tasks` (other CPUs, timers, FIQs). Step 6: a panic that
+    /// is also shown on the screen. Step 7: a panic over the mini UART, without `overlays/disable-bt.dtbo`. A Raspberry Pi 5 has
+    /// only steps 1 to 4.
     ///
-    /// The first backtrace of a report is compared line by line. For other CPUs and tasks, only their first and last lines are
-    /// compared, because their frames differ from boot to boot. Verdicts: `equal`; `different`, with every line intact; `damaged`, if
-    /// the line lost or changed bytes; `nothing came`; `not tried`. Exit status: 0 if all steps are equal.
+    /// The first backtrace of a report is compared line by line. In the backtraces of other CPUs and tasks, only the first and
+    /// the last line are compared, because the frames differ from boot to boot. The verdict of a step is `equal`, `different`
+    /// (although every line is intact), `damaged` (the serial line lost or changed bytes), `nothing came` or `not tried`. The exit
+    /// status is 0 if all steps are equal.
     #[arg(long, conflicts_with_all = ["image", "log", "dump"])]
     pub check: bool,
 
-    /// With --check: model of the board
+    /// With --check, the model of the board
     #[arg(long, value_enum, requires = "check", default_value = "raspi4")]
     pub board: Model,
 
-    /// With --check: file for the results
+    /// With --check, the file for the results
     #[arg(
         long,
         value_name = "FILE",
@@ -71,7 +73,7 @@ pub struct Check {
     )]
     pub output: PathBuf,
 
-    /// With --check: start at this step, and keep earlier steps from the file of an earlier check
+    /// With --check, start at this step, and keep the results of earlier steps from the file of an earlier check
     #[arg(long, value_name = "STEP", requires = "check", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(LAST)))]
     pub from: u8,
 }
@@ -117,7 +119,11 @@ pub(super) fn check(arguments: &Check, path: &Path, baud: u32) -> Result<Status,
         .filter(|earlier| (&earlier.board, &earlier.build) == (&packed.board, &packed.build));
 
     let mut line = Wire::new(
-        Box::new(opened.try_clone().context("cannot share the serial line")?),
+        Box::new(
+            opened
+                .try_clone()
+                .context("cannot duplicate the handle of the serial line")?,
+        ),
         events(opened)?,
         Some(advice(board).to_owned()),
     );
@@ -208,7 +214,7 @@ fn try_part(
         if let Err(ended) = line.entered() {
             return silent(judge, &ended, line);
         }
-        println!("waiting for the board; Enter ends a step that does not finish");
+        println!("waiting for the board; press Enter to end a step that does not finish");
         line.begin_anew();
         line.ask_again();
         match judge.greeting(line) {
@@ -227,7 +233,9 @@ fn try_part(
     if !compare::wants_eyes(part) || judged.verdict != Verdict::Equal {
         return Ok(ending(judged, &ended));
     }
-    println!("Does the screen show the report, in colors? Enter: yes; n and Enter: no");
+    println!(
+        "Does the screen show the report in colors? Press Enter for yes, or n and Enter for no."
+    );
     Ok(match line.entered() {
         Ok(answer) if answer.trim().is_empty() => (judged, None),
         Ok(_) => {
@@ -257,28 +265,28 @@ fn show(act: Act, judge: &Judge<'_>) {
         (Act::Begin, board) => {
             let pins = match board {
                 Model::Raspi5 => {
-                    "to the connector between the HDMI sockets: ground, the board's output to its input, the board's input to its output"
+                    "at the connector between the HDMI sockets, ground to ground, and each output to the input of the other side"
                 }
                 Model::Raspi3 | Model::Raspi4 => {
-                    "ground to pin 6, its input to pin 8 (GPIO 14), its output to pin 10 (GPIO 15)"
+                    "the adapter's ground to pin 6, its input to pin 8 (GPIO 14), and its output to pin 10 (GPIO 15)"
                 }
             };
-            println!("- Connect a USB serial adapter of 3.3 V: {pins}. Connect a screen.");
+            println!("- Connect a 3.3 V USB serial adapter: {pins}. Connect a screen.");
             println!(
-                "- Copy kernel8.img, config.txt and cmdline.txt from {}",
-                judge.card
+                "- Copy kernel8.img, config.txt and cmdline.txt from {folder}",
+                folder = judge.card
             );
             println!(
-                "  to a card with the firmware's own files, the model's device tree and overlays/disable-bt.dtbo:"
+                "  to an SD card with the firmware's own files, the model's device tree and overlays/disable-bt.dtbo from"
             );
             println!("  https://github.com/raspberrypi/firmware, boot/");
-            println!("- Insert the card, press Enter here, and switch the power on.");
+            println!("- Insert the card, press Enter here, and switch the board's power on.");
         }
         (Act::WithoutOverlay, _) => {
             println!(
-                "- Switch the power off. Remove overlays/disable-bt.dtbo from the card, and insert the card again."
+                "- Switch the board's power off. Remove overlays/disable-bt.dtbo from the card, and insert the card again."
             );
-            println!("- Press Enter here, and switch the power on.");
+            println!("- Press Enter here, and switch the board's power on.");
         }
     }
 }

@@ -108,14 +108,17 @@ impl Wire {
                 Ok(Event::Alone) => return Ended::Alone,
                 Ok(Event::Interrupted) => return Ended::Interrupted,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ended::Gone("its thread has ended".to_owned());
+                    return Ended::Gone(
+                        "the thread that reads the serial line has ended".to_owned(),
+                    );
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if for_prompt {
                         self.ask_again();
                     }
                     if let Some(advice) = self.advice.as_ref().filter(|_| !is_advised) {
-                        println!("nothing was received for {} s: {advice}", QUIET.as_secs());
+                        let seconds = QUIET.as_secs();
+                        println!("nothing was received for {seconds} s: {advice}");
                         is_advised = true;
                     }
                 }
