@@ -183,7 +183,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     };
     if !is_gapless || frames != end.frames {
         return Err(
-            "panicked, but its backtrace has fewer frames than the last line of the backtrace states",
+            "panicked, but its backtrace does not have as many frames as the last line states",
         );
     }
     let is_whole = matches!(
@@ -225,7 +225,11 @@ mod tests {
         assert!(whole.words.contains("1 frames"), "{}", whole.words);
         let spoilt = [
             ("panicked at ", "paniced at ", "no line"),
-            ("end of", "end with", "no last line"),
+            (
+                "end of",
+                "end with",
+                "the last line of its backtrace is missing",
+            ),
             ("complete,", "incomplete: no row,", "not complete"),
         ];
         for (from, to, words) in spoilt {

@@ -50,7 +50,7 @@ pub fn marked(begin: &str) -> Result<(&str, Option<u32>)> {
         .rsplit_once(' ')
         .and_then(|(words, mark)| Some((words, mark_of(mark)?)));
     let (words, mark) = marked.context(
-        "the first line of the kernel's data does not end with its identification number",
+        "the first line of the kernel's data does not end with an identification number",
     )?;
     Ok((words, Some(mark)))
 }

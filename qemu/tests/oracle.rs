@@ -150,7 +150,7 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
 const AT_Z: [&str; 4] = [
     "no row",
     "an unproven row",
-    "the call has a different target",
+    "the call before the return address has another target",
     "the link register is lost",
 ];
 

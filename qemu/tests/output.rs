@@ -69,7 +69,7 @@ fn time_runs_out_although_nobody_reads() {
         }
     };
     until_time_runs_out(run, |ran| {
-        ran.words.contains("no program reads standard output")
+        ran.words.contains("standard output was not read in time")
     });
 }
 

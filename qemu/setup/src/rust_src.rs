@@ -68,8 +68,8 @@ pub fn rust_src(target: &Path) -> Result<RustSrc> {
         if !is_library(&library) {
             debian::fetch_rust_src(&rustc.release, &folder).with_context(|| {
                 format!(
-                    "the library source of rustc {release} is missing, from which the kernel is built; \
-                     type: rustup component add rust-src; Debian's package is not available either",
+                    "the library source of rustc {release} is missing; \
+                     to install it, type: rustup component add rust-src; Debian's package is not available either",
                     release = rustc.release
                 )
             })?;

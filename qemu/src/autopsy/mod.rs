@@ -135,11 +135,14 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let stacks = Logged::all(&log, arch, probe, symbolizer.build_id());
     let stacks = stacks.with_context(|| path.to_string())?;
     if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
-        let detail = match stacks.is_empty() {
-            true => " and no stack written by print_stack",
-            false => ", which -i and --gdb need",
+        let error = match stacks.is_empty() {
+            true => anyhow!(
+                "{path} contains no dump sent by a kernel, and no stack written by print_stack"
+            ),
+            false => anyhow!(
+                "{path} contains no dump sent by a kernel, which --interactive and --gdb need"
+            ),
         };
-        let error = anyhow!("{path} contains no dump sent by a kernel{detail}");
         return Err(Failure::usage(error));
     }
     let status = of_sent(sent, image, arguments);

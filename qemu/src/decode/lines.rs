@@ -220,9 +220,11 @@ impl<'a> Lines<'a> {
         };
         let result = match (self.build, self.any_build) {
             (Build::Same, _) => "the line was not changed",
-            (_, true) => "the report is from another image, so the added names may be wrong",
+            (_, true) => {
+                "the report is from another image, so the names in the report may be wrong"
+            }
             (_, false) => {
-                "the report is from another image, so its frames were not decoded; use --any-build to decode them anyway"
+                "the report is from another image and was not decoded; use --any-build to decode the report anyway"
             }
         };
         say(format_args!(
@@ -351,9 +353,9 @@ impl<'a> Lines<'a> {
             Some(id) if id != build => say(format_args!(
                 "line {line}: the report is from build {build}, but the image has build id {id}: {result}",
                 result = if self.any_build {
-                    "the added names may be wrong"
+                    "the names in the report may be wrong"
                 } else {
-                    "its frames were not decoded; use --any-build to decode them anyway"
+                    "the report was not decoded; use --any-build to decode the report anyway"
                 }
             )),
             Some(_) => {}

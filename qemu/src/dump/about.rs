@@ -101,6 +101,6 @@ pub(super) fn length(path: &Path) -> Result<u64> {
     let known = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     match known.is_file() {
         true => Ok(known.len()),
-        false => bail!("{} is not a file", path.display()),
+        false => bail!("{path} is not a file", path = path.display()),
     }
 }

@@ -66,15 +66,13 @@ impl Logged {
                     let size = arch.word();
                     let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
-                    let of_another = "the log contains a stack from another image";
+                    let problem = "the log contains a stack from another image";
                     if let Some((said, build)) = said.zip(build)
                         && said != build
                     {
-                        bail!(
-                            "{of_another}: the build id of the stack is {said}, expected {build}"
-                        );
+                        bail!("{problem}: the build id of the stack is {said}, expected {build}");
                     }
-                    let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
+                    let moved_by = moved_by.map(|by| by.context(problem)).transpose()?;
                     all.push(Self {
                         what: before.to_owned(),
                         state,
@@ -198,7 +196,7 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
         assert!(
             error
                 .to_string()
-                .contains("another image: its build id is 5c868ddb")
+                .contains("another image: the build id of the stack is 5c868ddb")
         );
     }
 

@@ -67,7 +67,7 @@ impl GdbStub {
     /// When the port is taken.
     pub fn listen(port: u16) -> Result<(Self, TcpListener)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
-            format!("port {port} for gdb is not available; choose another with --gdb=PORT")
+            format!("port {port} for gdb is not available; choose another port with --gdb=PORT")
         })?;
         Ok((Self::Port(port), listener))
     }

@@ -132,7 +132,7 @@ impl Verdict {
                 "QEMU ended with status 0, which is not a success under a debugger, because the gdb command `kill` has the same result".into(),
             ),
             () if ended.evidence.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
-                "QEMU ended with status 0, but did not report the end of the machine, as after a monitor command: \
+                "QEMU ended with status 0, but did not report that the machine stopped; a monitor command may be the cause: \
                  omit the options -monitor, -mon and -qmp"
                     .into(),
             ),

@@ -41,11 +41,11 @@ pub struct Oracle {
     #[arg(long, value_enum, conflicts_with = "release")]
     pub level: Option<Level>,
 
-    /// Run every scenario that ends by itself, with more boundaries; run some scenarios with four CPUs, too
+    /// Run every scenario that ends by itself, and compare more instruction boundaries; run some scenarios with four CPUs, too
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
-    /// Compare at most N instruction boundaries per scenario [default: 25000, with --full 60000]
+    /// Compare at most N instruction boundaries in each scenario [default: 25000, with --full 60000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
@@ -53,7 +53,7 @@ pub struct Oracle {
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
-    /// While the scenario runs, inject an NMI at one in N boundaries, chosen by the seed
+    /// While the scenario runs, inject an NMI at one in N instruction boundaries, chosen by the seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nmi: Option<u64>,
 
@@ -141,7 +141,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {boundaries} boundaries, {skipped} calls run without stepping, {taken} of {injected} injected NMIs taken, in {took:.1} s",
+            "{name}: {boundaries} instruction boundaries compared, {skipped} calls run without stepping, {taken} of {injected} injected NMIs taken, in {took:.1} s",
             boundaries = tally.boundaries,
             skipped = tally.skipped,
             taken = tally.came,

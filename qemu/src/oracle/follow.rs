@@ -117,8 +117,9 @@ pub fn follow(
             End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
-                let surprise =
-                    format!("did not return from the code that ran without stepping, {at}");
+                let surprise = format!(
+                    "the machine did not return from the code that ran without stepping, {at}"
+                );
                 follower.tally.surprises.push(surprise);
                 follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
@@ -254,7 +255,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("did not end as expected, {at}: {verdict:?}");
+            let surprise = format!("the machine did not end as expected, {at}: {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

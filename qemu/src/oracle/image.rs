@@ -60,7 +60,7 @@ impl Image {
             ElfFile64::<Endianness>::parse(&*data).context("the image is not an ELF file")?;
         let section = |name| -> Result<(Vec<u8>, u64)> {
             let section = file.section_by_name(name);
-            let section = section.with_context(|| format!("the image has no {name}"))?;
+            let section = section.with_context(|| format!("the image has no section {name}"))?;
             Ok((section.data()?.to_vec(), section.address()))
         };
         let (table, table_address) = section(".sframe")?;

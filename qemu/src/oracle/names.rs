@@ -62,7 +62,7 @@ impl Names {
         let mut symbols = self.symbols.iter();
         let symbol = symbols.find(|(_, _, known)| known == name);
         Ok(symbol
-            .with_context(|| format!("the image has no {name}"))?
+            .with_context(|| format!("the image has no symbol {name}"))?
             .0)
     }
 

@@ -152,7 +152,7 @@ impl Follower<'_> {
                 return Ok(LetRun::Followed(state));
             }
         }
-        anyhow::bail!("no code runs without stepping")
+        anyhow::bail!("the machine is not in code that runs without stepping")
     }
 
     /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.

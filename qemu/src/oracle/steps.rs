@@ -119,7 +119,9 @@ impl Follower<'_> {
                 .is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset);
             if resets && !self.image.is_code(after.pc) {
                 let name = self.image.name(state.pc);
-                return Ok(Turn::Ends(End::Left(format!("reset itself in {name}"))));
+                return Ok(Turn::Ends(End::Left(format!(
+                    "the machine reset itself in {name}"
+                ))));
             }
             self.tally.surprise(&self.image.names, &surprise);
             if !matches!(surprise, Surprise::Returned(..)) {

@@ -98,18 +98,22 @@ impl Tally {
         let text = match *surprise {
             Surprise::Went(from, to) => {
                 let (from, to) = (at(from), at(to));
-                format!("continued unexpectedly from {from} at {to}")
+                format!("the machine continued unexpectedly at {to} after {from}")
             }
             Surprise::Returned(from, (to, sp), expected) => {
                 let expected = expected.map_or("no caller".to_owned(), |(pc, sp)| {
                     format!("{caller} with sp {sp:#x}", caller = at(pc))
                 });
                 let (from, to) = (at(from), at(to));
-                format!("returned from {from} to {to} with sp {sp:#x}, expected {expected}")
+                format!(
+                    "the machine returned from {from} to {to} with sp {sp:#x}, expected {expected}"
+                )
             }
             Surprise::Interrupted(here, there) => {
                 let (here, there) = (at(here), at(there));
-                format!("took an exception at {here}, but saved the return address {there}")
+                format!(
+                    "the machine took an exception at {here}, but saved the return address {there}"
+                )
             }
         };
         self.surprises.push(text);
@@ -132,8 +136,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{scenario}: {boundaries} boundaries, {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained; \
-             {skipped} boundaries in deep calls skipped, {unknown} tasks with unknown callers; {ended}",
+            "{scenario}: {boundaries} instruction boundaries compared: {equal} equal, {excused} excused, {wrong} wrong, \
+             {unexplained} unexplained; {skipped} boundaries in deep calls skipped; {unknown} tasks with unknown callers; {ended}",
             scenario = self.scenario,
             boundaries = self.boundaries,
             equal = self.equal,
@@ -157,7 +161,7 @@ impl fmt::Display for Tally {
             write!(f, "\n  {count} unexplained in {function}: {reason}")?;
         }
         for surprise in &self.surprises {
-            write!(f, "\n  the machine {surprise}")?;
+            write!(f, "\n  {surprise}")?;
         }
         for wrong in &self.kept {
             write!(f, "\n  wrong at {wrong}")?;

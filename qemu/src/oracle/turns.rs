@@ -72,9 +72,7 @@ impl Follower<'_> {
     /// A turn of a CPU that has not come to the kernel.
     pub(super) fn start(&mut self) -> Result<Turn> {
         let Some((state, _)) = self.machine.run_within(WAIT)? else {
-            return Ok(Turn::Ends(End::Over(
-                "before a CPU reached the kernel".to_owned(),
-            )));
+            return Ok(Turn::Ends(End::Over("before a CPU started".to_owned())));
         };
         if Some(state.pc) != self.other_entry {
             return Ok(Turn::Waits);

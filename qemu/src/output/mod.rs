@@ -106,7 +106,7 @@ impl Output {
         self.filter.finish()?;
         if !self.filter.get_mut().drain()? {
             say(format_args!(
-                "warning: no program reads standard output, so the end of the serial output is missing"
+                "warning: standard output was not read in time, so the end of the serial output is missing"
             ));
         }
         Ok(())

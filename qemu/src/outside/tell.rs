@@ -32,11 +32,11 @@ pub(super) fn tell(
         Some(id) => format!("build {id}"),
         None => "no build id".to_owned(),
     };
-    let (arch, count) = (image.arch, cpus.len());
+    let (arch, count, tables) = (image.arch, cpus.len(), image);
     let mut told = Told::new(image, symbolizer);
     writeln!(
         told,
-        "inspected by the runner, because {reason}: {count} {cpus}, {arch}, {build}, {image}",
+        "inspected by the runner, because {reason}: {count} {cpus}, {arch}, {build}, {tables}",
         cpus = if count == 1 { "CPU" } else { "CPUs" }
     )?;
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {

@@ -63,9 +63,9 @@ impl Form {
     }
 }
 
-fn draw(lines: &[String], unit: &str, of: &str, summary: &str) -> Result<Vec<u8>> {
+fn draw(lines: &[String], unit: &str, image: &str, summary: &str) -> Result<Vec<u8>> {
     let mut options = Options::default();
-    options.title = format!("Where {image} spent its {unit}", image = of);
+    options.title = format!("Where {image} spent its {unit}");
     options.subtitle = Some(summary.to_owned());
     options.count_name = "samples".to_owned();
     // The same function has the same colour, in every picture.

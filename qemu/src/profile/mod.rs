@@ -144,7 +144,7 @@ impl Recorder {
                 };
                 let mut of = format!("of {cpus}, {rate} samples per second");
                 if seen.missed > 0 {
-                    of += &format!(", {} samples missing", seen.missed);
+                    of += &format!(", {missing} samples missing", missing = seen.missed);
                 }
                 let callers = stops.callers()?;
                 let summary = seen.samples.summary(&of, callers);

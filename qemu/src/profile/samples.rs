@@ -38,7 +38,7 @@ impl Samples {
     }
 
     /// What there is, in words, with what is to be said of each sample.
-    pub(super) fn summary(&self, what: &str, callers: &Callers) -> String {
+    pub(super) fn summary(&self, interval: &str, callers: &Callers) -> String {
         let all = self.order.len();
         let count = |base| {
             let stacks = self.stacks.iter().filter(|(stack, _)| stack.base == base);
@@ -46,12 +46,12 @@ impl Samples {
             self.order.iter().filter(|it| numbers.contains(it)).count()
         };
         let complete = count(Base::Complete);
-        let mut text = format!("{all} samples, {what}, {complete} complete");
+        let mut text = format!("{all} samples, {interval}, {complete} complete");
         for (base, words) in [
-            (Base::Undeclared, "that end on an undeclared stack"),
+            (Base::Undeclared, "samples end on an undeclared stack"),
             (
                 Base::UndeclaredInDoubt,
-                "that use unproven unwind rows and end on an undeclared stack",
+                "samples use unproven unwind rows and end on an undeclared stack",
             ),
             (Base::Incomplete, "incomplete"),
         ] {

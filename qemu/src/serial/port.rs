@@ -79,6 +79,9 @@ fn found() -> String {
     ports.sort();
     match ports.is_empty() {
         true => "; no USB adapter is connected".into(),
-        false => format!("; there are: {}", ports.join(", ")),
+        false => format!(
+            "; available serial devices: {ports}",
+            ports = ports.join(", ")
+        ),
     }
 }

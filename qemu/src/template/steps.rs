@@ -62,7 +62,7 @@ impl Step<'_> {
         let place = if old.is_empty() {
             ensure!(
                 !path.exists(),
-                "the position of the new lines in {file} is not given",
+                "{file} already exists, so the position of the new lines is unknown",
                 file = self.file
             );
             0

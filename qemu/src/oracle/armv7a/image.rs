@@ -49,7 +49,7 @@ impl Image {
             ElfFile32::<Endianness>::parse(&*data).context("the image is not an ELF file")?;
         let section = |name| -> Result<Part> {
             let section = file.section_by_name(name);
-            let section = section.with_context(|| format!("the image has no {name}"))?;
+            let section = section.with_context(|| format!("the image has no section {name}"))?;
             Ok((section.data()?.to_vec(), section.address()))
         };
         let names = Names::of(&file);

@@ -27,7 +27,7 @@ pub(super) fn advice(board: Model) -> &'static str {
              board's output to the adapter's input); press Enter to end this step"
         }
         Model::Raspi3 | Model::Raspi4 => {
-            "check the wires (ground to pin 6, the adapter's input to pin 8, the adapter's output to pin 10), and the files on the \
+            "check the power, the wires (ground to pin 6, the adapter's input to pin 8, the adapter's output to pin 10), and the files on the \
              card; if the board does not reset itself, switch its power off and on; press Enter to end this step"
         }
     }
@@ -69,8 +69,8 @@ impl Judge<'_> {
             .filter(|_| again.ends_with(&first));
         let Some(found) = found else {
             let why = format!(
-                "1 incomplete line:\n    {}",
-                linker::symbols::printable(&first)
+                "1 incomplete line:\n    {line}",
+                line = linker::symbols::printable(&first)
             );
             return Ok(Judged::new(Verdict::Damaged, why));
         };

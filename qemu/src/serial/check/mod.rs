@@ -265,7 +265,7 @@ fn show(act: Act, judge: &Judge<'_>) {
         (Act::Begin, board) => {
             let pins = match board {
                 Model::Raspi5 => {
-                    "at the connector between the HDMI sockets, ground to ground, and each output to the input of the other side"
+                    "ground to ground and each output to the other side's input, at the connector between the HDMI sockets"
                 }
                 Model::Raspi3 | Model::Raspi4 => {
                     "the adapter's ground to pin 6, its input to pin 8 (GPIO 14), and its output to pin 10 (GPIO 15)"
@@ -273,11 +273,11 @@ fn show(act: Act, judge: &Judge<'_>) {
             };
             println!("- Connect a 3.3 V USB serial adapter: {pins}. Connect a screen.");
             println!(
-                "- Copy kernel8.img, config.txt and cmdline.txt from {folder}",
+                "- Copy kernel8.img, config.txt and cmdline.txt from {folder} to an SD card.",
                 folder = judge.card
             );
             println!(
-                "  to an SD card with the firmware's own files, the model's device tree and overlays/disable-bt.dtbo from"
+                "- Also copy the firmware's own files, the model's device tree and overlays/disable-bt.dtbo to the SD card:"
             );
             println!("  https://github.com/raspberrypi/firmware, boot/");
             println!("- Insert the card, press Enter here, and switch the board's power on.");
