@@ -23,8 +23,8 @@ use ways::{WAYS, Way};
 /// The start of the table.
 const HEAD: &str = "# How a boot can end, and its verdict
 
-This table lists how a boot can end, with the exit status and the message of `unwind-qemu --image IMAGE -- COMMAND`. Use the table if a boot
-script or a CI job ends with an unexpected exit status. A boot succeeds only if the kernel reports success and QEMU confirms the report. The
+The following table lists how a boot can end, and the exit status and message of `unwind-qemu --image IMAGE -- COMMAND` in each case. Use the
+table if a boot script or a CI job ends with an unexpected exit status. A boot succeeds only if the kernel reports success and QEMU confirms the report. The
 test `verdicts::` repeats each boot and compares the result with this table.
 
 | architecture | the boot | exit status | message of the runner |
