@@ -120,7 +120,7 @@ pub fn gdb_may_come_by_a_port(kernel: Kernel) {
     let option = format!("--gdb={port}");
     let arguments = ["autopsy".as_ref(), option.as_ref(), dump.as_os_str()];
     let taken = run(arguments).expect(1);
-    taken.expect_words("choose another with --gdb=PORT");
+    taken.expect_words("choose another port with --gdb=PORT");
     drop(listener);
     let mut runner = command()
         .args(arguments)

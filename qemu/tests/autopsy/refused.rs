@@ -54,7 +54,7 @@ fn what_is_no_whole_dump_is_refused() {
         refused(says);
         fs::remove_file(&path).expect("it can be removed");
         refused(&match file {
-            "dump.json" => format!("cannot read {file}"),
+            "dump.json" => format!("cannot read the file {file}"),
             _ => format!("cannot read {}", path.display()),
         });
         // Something without an end is none of them.
@@ -74,7 +74,7 @@ fn what_is_no_whole_dump_is_refused() {
     spoil("dump.json", "is damaged or truncated", &|bytes| {
         bytes.truncate(bytes.len() / 2);
     });
-    spoil("dump.json", "has format 2, not 1", &|bytes| {
+    spoil("dump.json", "has format 2, expected 1", &|bytes| {
         let text = String::from_utf8_lossy(bytes).replace("\"format\": 1", "\"format\": 2");
         *bytes = text.into_bytes();
     });

@@ -18,7 +18,7 @@ fn a_report_of_another_image_is_left_alone() {
     assert_eq!(ran.text(), log);
     let ran = decode(&log, &debug, &["--any-build"])
         .expect(0)
-        .expect_words("the added names may be wrong");
+        .expect_words("the names in the report may be wrong");
     assert_ne!(ran.text(), log);
 }
 

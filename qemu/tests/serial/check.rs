@@ -284,7 +284,7 @@ fn a_silent_board_gets_advice() {
     session.hang_up();
     let text = session.end().expect(1).text();
     assert!(
-        text.contains("1 first line: nothing came: check the wires"),
+        text.contains("1 first line: nothing came: check the power"),
         "{text}"
     );
     assert_eq!(
