@@ -94,7 +94,8 @@ pub unsafe fn start(address: u64) {
 ///
 /// A list of callers that ends where such a stack begins is complete if the code can be read, because a report checks the call
 /// instructions. That is the code between `__text_start` and `__text_end` of the linker script. Without these symbols it is the code
-/// between functions with rows, in up to four pieces, as far as the page tables map it.
+/// between functions with rows, in up to four pieces, as far as the page tables map it. If the MMU is off, tables with checksums contain
+/// where the code is.
 ///
 /// ```no_run
 /// use postmortem::Range;
