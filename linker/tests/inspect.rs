@@ -72,7 +72,7 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        ".sframe, in bytes: header 28, functions 32, rows 22 (4 rows, of which 4 are stored), proof 8, code 24, address 12, checksum 8",
+        ".sframe, in bytes: header 28, functions 32, rows 22 (4 rows, 4 stored), proof 8, code 24, address 12, checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {

@@ -130,7 +130,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
-        ".sframe, in bytes: header {header}, functions {index}, rows {rows} ({used} rows, of which {stored} are stored)"
+        ".sframe, in bytes: header {header}, functions {index}, rows {rows} ({used} rows, {stored} stored)"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
