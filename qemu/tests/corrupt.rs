@@ -165,10 +165,7 @@ fn a_wrong_bit_in_the_code_is_noticed(kernel: Kernel) {
         .split_once("tables verified, the code at ")
         .unwrap_or_else(|| panic!("{words}"));
     let (start, rest) = range.split_once(' ').expect("an address");
-    assert!(
-        rest.starts_with("is not the code that was linked"),
-        "{words}"
-    );
+    assert!(rest.starts_with("differs from the linked code"), "{words}");
     let start = u64::from_str_radix(start.trim_start_matches("0x"), 16).expect("an address");
     assert!((start..start + 0x4000).contains(&function.start), "{words}");
     assert_eq!(report.frames, whole.frames, "{}", report.text);

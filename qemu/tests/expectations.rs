@@ -216,7 +216,8 @@ fn no_other_end_of_a_panic_without_tables_meets_its_expectation() {
         report.frames[0].name = Some("kernel::scenario::panic::fifth".to_owned());
     });
     case.refuse("a guess for another reason", |report| {
-        let (is, other) = ("needs the link register", "needs register 7");
+        let is = "needs the link register, whose value is unknown";
+        let other = "needs the unknown value of register 7";
         report.end = report.end.replace(is, other);
     });
     for other in (0..frames.len()).filter(|other| *other != guess) {

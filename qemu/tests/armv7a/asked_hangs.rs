@@ -54,7 +54,7 @@ impl Asked {
         let is_compared = !self.text.contains(", code not compared\n");
         let is_read = !self.text.contains("cannot be read") && !self.text.contains("cannot read");
         assert_eq!(is_compared, is_read, "{}", self.text);
-        let differs = "is not the code that was linked";
+        let differs = "differs from the linked code";
         assert!(!self.text.contains(differs), "{}", self.text);
     }
 }
