@@ -2,6 +2,7 @@
 
 use arm_instructions::{LR, Op, PC, Register, Source};
 
+use super::block::Condition;
 use super::read::{Read, read, without_bit};
 use super::translate::translate;
 use crate::instruction::{Effect, Flow, Named};
@@ -21,6 +22,8 @@ struct Names<'a> {
     /// The register that the instruction before has set to a sum with the program counter, to which the next one may add more. If so, and
     /// the instruction before only reads the program counter, the first so many names stay.
     last: Option<(Register, Option<usize>)>,
+    /// The constant that the instruction before has moved to a register, and its condition.
+    moved: Option<(Register, Condition, u32)>,
 }
 
 /// Returns the addresses that instructions name. A low half without an upper half is a number, no address.
@@ -30,11 +33,12 @@ pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
         constants: Default::default(),
         named: Vec::new(),
         last: None,
+        moved: None,
     };
     for at in instructions {
         match read(program, *at) {
             Some(read) => names.step(&read),
-            None => names.last = None,
+            None => (names.last, names.moved) = (None, None),
         }
     }
     names.named
@@ -43,6 +47,7 @@ pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
 impl Names<'_> {
     fn step(&mut self, read: &Read) {
         let last = self.last.take();
+        let moved = self.moved.take();
         // Constants in relocatable code are no addresses, but the distance from an instruction to an address is constant.
         let is_fixed = !self.program.is_relocatable;
         let (to, constants, is_named) = match read.op {
@@ -75,7 +80,11 @@ impl Names<'_> {
                 from: Source::Constant(value),
                 inverts,
                 ..
-            } => (to, vec![if inverts { !value } else { value }], false),
+            } => {
+                let value = if inverts { !value } else { value };
+                self.moved = Some((to, read.condition, value));
+                (to, vec![value], false)
+            }
             Op::Move {
                 to,
                 from: Source::Register(PC, 0),
@@ -90,7 +99,13 @@ impl Names<'_> {
             } => (to, self.of(from), false),
             Op::Top { to, half } => {
                 let top = u32::from(half) << 16;
-                let constants = self.of(to).iter().map(|low| low & 0xffff | top).collect();
+                // Under one condition, both halves are moved or neither is, so that no older constant gets this upper half.
+                let both = moved.filter(|(register, condition, _)| {
+                    (*register, *condition) == (to, read.condition)
+                        && *condition != Condition::Unknown
+                });
+                let lows = both.map_or_else(|| self.of(to), |(_, _, low)| vec![low]);
+                let constants = lows.iter().map(|low| low & 0xffff | top).collect();
                 (to, constants, is_fixed)
             }
             Op::Load {

@@ -56,6 +56,12 @@ fn conditional_halves_name_several_addresses() {
     let text = "movw r1, #8\n movweq r1, #4\n movt r1, #0x10\n movw r1, #12\n movt r1, #0x10";
     let found = named(&assembled("arm_named", "arm", text));
     assert_eq!(found, [(8, 4), (8, 8), (16, 12)]);
+    // Both halves under one condition: an older constant does not get the upper half.
+    let text = "mov r1, #0\n movweq r1, #4\n movteq r1, #0x10\n nop\n nop\n nop\n nop";
+    assert_eq!(named(&assembled("arm_halves", "arm", text)), [(8, 4)]);
+    let text = "mov r1, #0\n movweq r1, #4\n movtne r1, #0x10\n nop\n nop\n nop\n nop";
+    let found = named(&assembled("arm_other_halves", "arm", text));
+    assert_eq!(found, [(8, 0), (8, 4)]);
 }
 
 #[test]
