@@ -142,7 +142,7 @@ fn a_command_line_in_a_pcs_devices_is_not_read() {
 fn a_board_of_another_architecture_is_refused() {
     run(["--arch", "x86_64", "--board", "raspi3b"])
         .expect(2)
-        .expect_words("board raspi3b has aarch64, not x86_64");
+        .expect_words("the processor of board raspi3b is aarch64, not x86_64");
 }
 
 #[test]

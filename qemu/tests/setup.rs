@@ -49,7 +49,10 @@ fn without_apt_a_missing_qemu_is_named_with_its_package() {
         words.contains("qemu-system-x86_64 is not in PATH"),
         "{words}"
     );
-    assert!(words.contains("qemu-system-x86)"), "{words}");
+    assert!(
+        words.contains("install the package qemu-system-x86"),
+        "{words}"
+    );
     assert_eq!(words.lines().count(), 1, "one line: {words}");
 }
 

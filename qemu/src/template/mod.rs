@@ -28,7 +28,7 @@ const NAME: &str = "corner-shop";
 /// What the guide writes for the path of a checkout.
 const CHECKOUT: &str = "SFRAME";
 
-/// Create a folder with a small kernel that prints a backtrace; `cargo run` builds and boots the kernel
+/// Create a folder with a small kernel that prints a backtrace
 ///
 /// The kernel is the example of the guide, with all changes of the guide applied. The kernel reads from a wrong address, so that
 /// its first boot reports a fault.

@@ -86,7 +86,7 @@ fn what_it_has_not_is_refused() {
         .expect_words("unknown scenario \"thumb\"");
     run(["--board", "virt", "--arch", "armv7a", "panic"])
         .expect(2)
-        .expect_words("board virt has aarch64, not armv7a");
+        .expect_words("the processor of board virt is aarch64, not armv7a");
     run(["--thumb", "panic"])
         .expect(2)
         .expect_words("--thumb is only for armv7a, not for x86_64");

@@ -101,8 +101,8 @@ fn wild_jump(kernel: Kernel) {
         ],
         "p -
          l kernel::scenario::access::wild_jump",
-        "outermost function reached, from frame 1 on by link register (the program counter 0x00000000dead0000 is not in \
-         any code), ",
+        "outermost function reached, from frame 1 on by link register (the program counter 0x00000000dead0000 is outside \
+         all known code), ",
     );
 }
 

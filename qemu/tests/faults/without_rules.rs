@@ -55,7 +55,7 @@ fn below_assembly_beyond_proof(kernel: Kernel) {
         end: [
             "outermost function reached, from frame 2 on by frame pointer (no unwind row for 0xffffffff80",
             "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 2 on by frame pointer (no \
-             row for 0xffff00004",
+             unwind row for 0xffff00004",
         ],
     }
     .check(kernel);
