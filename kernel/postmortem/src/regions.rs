@@ -93,7 +93,7 @@ impl Regions {
             .iter()
             .filter(|region| region.end != 0 && can_be_read(region))
         {
-            // SAFETY: each page is mapped, and in an image no code changes.
+            // SAFETY: `are_memory` has accepted the range, and in an image no code changes.
             let code =
                 unsafe { Section::between(region.start as *const u8, region.end as *const u8) };
             regions.add(code);

@@ -7,14 +7,14 @@ use unwind::sframe::{Damage, Verified};
 
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use sframe::{
-    ImageTables, Outcome, both, is_right, is_without_tables, moved_by, none, of_module, weakness,
-    write_outcome,
+    ImageTables, Outcome, both, has_checksum, is_right, is_without_tables, moved_by, none,
+    of_module, weakness, write_outcome,
 };
 
 #[cfg(target_arch = "arm")]
 pub(crate) use arm::{
-    ImageTables, Outcome, both, is_right, is_without_tables, moved_by, none, of_module, weakness,
-    write_outcome,
+    ImageTables, Outcome, both, has_checksum, is_right, is_without_tables, moved_by, none,
+    of_module, weakness, write_outcome,
 };
 
 /// Combines the results of comparing the same tables with two pieces of code.
@@ -80,6 +80,11 @@ mod sframe {
         outcome.is_ok()
     }
 
+    /// Whether a checksum of all bytes is right. Tables whose mark of a checksum is damaged count as tables without one.
+    pub(crate) const fn has_checksum(outcome: &Outcome) -> bool {
+        matches!(outcome, Ok(Verified { checksum: true, .. }))
+    }
+
     /// Whether there are none at all.
     pub(crate) const fn is_without_tables(outcome: &Outcome) -> bool {
         matches!(outcome, Err(Damage::Section(ParseError::Empty)))
@@ -117,7 +122,7 @@ mod arm {
     use unwind::sframe::{Damage, ParseError};
     use unwind::{ArmTables, ArmVerified, End};
 
-    use super::{both_pieces, write_verified};
+    use super::{Verified, both_pieces, write_verified};
 
     pub(crate) type ImageTables<'a> = ArmTables<'a>;
 
@@ -153,6 +158,11 @@ mod arm {
     /// Whether nothing in the rule map is damaged.
     pub(crate) const fn is_right(outcome: &Outcome) -> bool {
         outcome.map.is_ok()
+    }
+
+    /// Whether the checksum of the rule map is right.
+    pub(crate) const fn has_checksum(outcome: &Outcome) -> bool {
+        matches!(outcome.map, Ok(Verified { checksum: true, .. }))
     }
 
     /// Whether there are none at all. Modules have none.

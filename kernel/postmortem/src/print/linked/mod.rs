@@ -18,7 +18,7 @@ use sframe as tables;
 use super::memory::Stacks;
 use crate::image::{Image, Section};
 use crate::regions::{CODE, GAP, Regions};
-use crate::tables::is_right;
+use crate::tables::has_checksum;
 
 /// The image that this code is part of, and its code. Not inlined, as what it takes of the stack is not needed later.
 #[inline(never)]
@@ -34,10 +34,11 @@ pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
     });
     let mut image = tables::image(sections);
     let regions = match image.code.bytes {
-        // If the MMU is off, all addresses can be read, but some are devices. Ranges with checksums are code if the tables are undamaged.
+        // If the MMU is off, all addresses can be read, but some are devices. Ranges with checksums are code if the
+        // checksum of the tables is right.
         [] if stacks.has_no_mmu() => {
-            let is_right = is_right(&image.tables.verify());
-            Regions::described(|| image.tables.checked_code(), &[GAP], |_| is_right)
+            let is_unchanged = has_checksum(&image.tables.verify());
+            Regions::described(|| image.tables.checked_code(), &[GAP], |_| is_unchanged)
         }
         [] => Regions::described(
             || tables::code(&image),
