@@ -81,9 +81,12 @@ fn expect_only_the_first_is_sure(image: &Path, report: &Report, why: &str) {
 fn a_damaged_sframe_magic_is_named(kernel: Kernel) {
     let image = built::image(kernel);
     let report = report_with(&image, ".sframe", |bytes| bytes[0] ^= 0xff);
-    expect_only_the_first_is_sure(&image, &report, "bad magic");
+    expect_only_the_first_is_sure(&image, &report, "the .sframe section has bad magic number");
     let words = of_tables(&report);
-    assert!(words.starts_with("tables damaged: bad magic"), "{words}");
+    assert!(
+        words.starts_with("tables damaged: the .sframe section has bad magic number"),
+        "{words}"
+    );
     // What the code tells is not proven, but right: the names come from another section, and with them where each function begins.
     let whole = self::report(&image);
     let addresses = |report: &Report| -> Vec<_> {
@@ -170,7 +173,7 @@ fn a_wrong_bit_in_the_code_is_noticed(kernel: Kernel) {
     assert!((start..start + 0x4000).contains(&function.start), "{words}");
     assert_eq!(report.frames, whole.frames, "{}", report.text);
     let doubt = format!(
-        "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at {start:#018x} differs from the linked code), "
+        "end of backtrace: outermost function reached, from frame 0 on in doubt (the code at address {start:#018x} differs from the linked code), "
     );
     assert!(report.end.starts_with(&doubt), "{}", report.end);
 }

@@ -217,7 +217,7 @@ fn no_other_end_of_a_panic_without_tables_meets_its_expectation() {
     });
     case.refuse("a guess for another reason", |report| {
         let is = "needs the link register, whose value is unknown";
-        let other = "needs the unknown value of register 7";
+        let other = "needs a register whose value is unknown: register 7";
         report.end = report.end.replace(is, other);
     });
     for other in (0..frames.len()).filter(|other| *other != guess) {

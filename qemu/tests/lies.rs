@@ -164,7 +164,7 @@ fn without_rows(kernel: Kernel, lie: &str) {
     in_doubt(kernel, lie, &format!("p lie_{lie}"), |report| {
         let pc = report.frames[0].address;
         format!(
-            "no unwind row for {pc:#018x}: the table has no rows for this function, from frame 1 on"
+            "no unwind row for address {pc:#018x}: the unwind table has no rows for the function, from frame 1 on"
         )
     });
 }

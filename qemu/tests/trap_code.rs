@@ -179,8 +179,7 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
         "{}",
         report.text
     );
-    let end =
-        "end of backtrace: incomplete: the unwind row needs the unknown value of register SP_EL0";
+    let end = "end of backtrace: incomplete: the unwind row needs a register whose value is unknown: register SP_EL0";
     assert!(report.end.starts_with(end), "{}", report.text);
 }
 

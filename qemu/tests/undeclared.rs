@@ -131,7 +131,7 @@ fn a_made_up_return_address_has_its_own_name() {
         assert!(
             report
                 .end
-                .contains("there is no call before the return address 0x"),
+                .contains("no call instruction precedes the return address 0x"),
             "{text}"
         );
         assert!(!report.end.contains("complete, "), "{text}");

@@ -119,13 +119,13 @@ impl LookupError {
     /// The text of [`Display`](fmt::Display).
     pub(crate) fn filled(&self) -> Filled {
         texts! { *self, [0; 2];
-            Self::NoFunction => "the table has no function at this address",
-            Self::NoRows { signal: true } => "the table has no rows for this trap code",
-            Self::NoRows { signal: false } => "the table has no rows for this function",
-            Self::NoRow => "the rows of the function start after this address",
-            Self::Damaged => "the table entry of the function is damaged",
-            Self::Unsupported => "the table entry of the function has an unknown kind",
-            Self::TooLarge => "the table is too large to search",
+            Self::NoFunction => "no function in the unwind table contains the address",
+            Self::NoRows { signal: true } => "the unwind table has no rows for the trap handler",
+            Self::NoRows { signal: false } => "the unwind table has no rows for the function",
+            Self::NoRow => "the first unwind row of the function starts after the address",
+            Self::Damaged => "the unwind table entry of the function is damaged",
+            Self::Unsupported => "the unwind table entry of the function has an unsupported format",
+            Self::TooLarge => "the unwind table is too large to search",
         }
     }
 }

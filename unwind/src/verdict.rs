@@ -178,7 +178,7 @@ pub enum How {
 /// assert_eq!(frames.by_ref().count(), 2);
 /// let doubt = frames.doubt().expect("frame 1 was found with the frame pointer");
 /// assert_eq!((doubt.frame, doubt.how), (1, How::FramePointer));
-/// assert_eq!(doubt.reason.to_string(), "no unwind row for 0x0000000000001018: the table has no function at this address");
+/// assert_eq!(doubt.reason.to_string(), "no unwind row for address 0x0000000000001018: no function in the unwind table contains the address");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

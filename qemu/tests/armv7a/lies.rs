@@ -52,7 +52,7 @@ fn lies_are_mended_or_in_doubt(image: &Path) {
             assert_eq!(report.names().last(), Some(&"kernel_entry"), "{begin}");
             assert_eq!(letters.trim_start_matches('p').trim_matches('r'), "");
         } else {
-            let reason = "the table has no rows for this function";
+            let reason = "the unwind table has no rows for the function";
             assert!(report.end.contains(reason), "{begin}");
             let from = format!("from frame {} on", own.len());
             assert!(report.end.contains(&from), "{begin}");

@@ -62,7 +62,7 @@ fn stray_stack_pointer(kernel: Kernel) {
     let says = ", in no stack, interrupts masked";
     assert!(report.panicked.ends_with(says), "{}", report.panicked);
     let known = format!("p stay_stack_pointer\nf {SCENARIO}lost::stray_stack_pointer\n");
-    let doubt = "from frame 1 on by frame pointer (the stack pointer 0x0000000043434340 is outside every stack), ";
+    let doubt = "from frame 1 on by frame pointer (the stack pointer 0x0000000043434340 is outside all stacks that the backtrace may enter), ";
     let (expected, end) = match kernel.arch {
         Arch::X86_64 => (known, "outermost function reached"),
         Arch::Aarch64 => (

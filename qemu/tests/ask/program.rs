@@ -134,7 +134,7 @@ fn expect_program(report: &Report, place: &str) {
     );
     let letters: String = report.frames.iter().map(|frame| frame.letter).collect();
     assert_eq!(letters, "prr", "{}", report.text);
-    let end = "end of backtrace: incomplete: outermost function reached, but its sp 0x0000000000402000 is not the upper end of a declared stack, 3 frames";
+    let end = "end of backtrace: incomplete: outermost function reached, but its stack pointer 0x0000000000402000 is not the upper end of a declared stack, 3 frames";
     assert_eq!(report.end, end);
 }
 
@@ -180,8 +180,7 @@ fn a_program_with_other_code_elsewhere_is_in_doubt(kernel: Kernel) {
         format!("{stays}\n .fill 128, 1, 0\n .fill 16, 1, {byte}")
     });
     let asked = asked(kernel, "user-call", &runs, &known);
-    let says =
-        ": program, tables verified, the code at 0x0000000000400000 differs from the linked code, ";
+    let says = ": program, tables verified, the code at address 0x0000000000400000 differs from the linked code, ";
     assert!(asked.text.contains(says), "{}", asked.text);
 }
 

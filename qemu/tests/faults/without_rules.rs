@@ -53,9 +53,9 @@ fn below_assembly_beyond_proof(kernel: Kernel) {
              ...",
         ],
         end: [
-            "outermost function reached, from frame 2 on by frame pointer (no unwind row for 0xffffffff80",
+            "outermost function reached, from frame 2 on by frame pointer (no unwind row for address 0xffffffff80",
             "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 2 on by frame pointer (no \
-             unwind row for 0xffff00004",
+             unwind row for address 0xffff00004",
         ],
     }
     .check(kernel);
@@ -105,9 +105,9 @@ fn a_stray_stack_pointer(kernel: Kernel) {
         ],
         end: [
             "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x0000000043434340 is \
-             outside every stack), ",
+             outside all stacks that the backtrace may enter), ",
             "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 1 on by frame pointer (the \
-             stack pointer 0x0000000043434340 is outside every stack), ",
+             stack pointer 0x0000000043434340 is outside all stacks that the backtrace may enter), ",
         ],
     }
     .check(kernel);
@@ -133,9 +133,9 @@ fn a_stray_stack_pointer_in_a_handler(kernel: Kernel) {
         ],
         end: [
             "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x000000004343c340 is \
-             outside every stack), ",
+             outside all stacks that the backtrace may enter), ",
             "incomplete: the unwind row needs the stack pointer, whose value is unknown, from frame 1 on by frame pointer (the \
-             stack pointer 0x000000004343c340 is outside every stack), ",
+             stack pointer 0x000000004343c340 is outside all stacks that the backtrace may enter), ",
         ],
     }
     .check(kernel);

@@ -154,6 +154,6 @@ fn a_kernel_for_32_bit_arm_reports_what_returns_and_what_does_not() {
     let handler = handler.unwrap_or_else(|| panic!("no frame pointer: {}", report.text));
     let names = names(&report);
     assert_eq!(names[handler - 2..handler], ["exception", "save"]);
-    let end = " by frame pointer (no unwind row for 0x";
+    let end = " by frame pointer (no unwind row for address 0x";
     assert!(report.text.contains(end), "{}", report.text);
 }

@@ -239,15 +239,15 @@ fn without_rows_a_list_through_a_module_is_never_complete() {
             HANDLERS,
             "r long_mode",
             &[][..],
-            "incomplete: no unwind row for 0x",
-            "outermost function reached, from frame 2 on by link register (no unwind row for 0x",
+            "incomplete: no unwind row for address 0x",
+            "outermost function reached, from frame 2 on by link register (no unwind row for address 0x",
         ),
         (
             VECTORS,
             "r with_mmu",
             &["f order", "f corner_shop::shop::serve"],
             "incomplete: the unwind row needs the stack pointer, ",
-            "outermost function reached, from frame 1 on by link register (no unwind row for 0x",
+            "outermost function reached, from frame 1 on by link register (no unwind row for address 0x",
         ),
     ] {
         let text = boot(kind, WITHOUT_ROWS).text;

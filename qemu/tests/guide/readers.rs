@@ -94,7 +94,7 @@ fn a_report_says_that_the_reader_is_left_out() {
     ] {
         let text = with(features, flags).text;
         assert!(
-            text.contains("support for this format is not compiled in"),
+            text.contains("crate unwind was compiled without the feature (sframe or map) for the format of the unwind table"),
             "{text}"
         );
         assert!(!text.contains(" verified"), "{text}");

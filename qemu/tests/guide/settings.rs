@@ -94,10 +94,10 @@ fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
         .split_once("\nend of backtrace: ")
         .expect("a report");
     let (_, end) = end
-        .split_once("incomplete: no unwind row for 0x")
+        .split_once("incomplete: no unwind row for address 0x")
         .expect(end);
     assert_eq!(
         end.get(16..),
-        Some(": the table has no function at this address, 7 frames\n")
+        Some(": no function in the unwind table contains the address, 7 frames\n")
     );
 }

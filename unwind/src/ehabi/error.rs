@@ -58,17 +58,17 @@ impl fmt::Display for Error {
             _ => [0; 2],
         };
         let filled = texts! { *self, numbers;
-            Self::StartHasBit31 => "bit 31 of the function offset is set",
-            Self::NotSorted => "the function does not start after the previous function",
-            Self::OutsideTable(_) => "address $ is outside .ARM.extab",
-            Self::Reserved(_) => "there is no personality routine #",
-            Self::UnknownPersonality(_) => "the personality routine at $ is unknown",
-            Self::Truncated(_) => "the unwind opcodes end inside opcode %",
-            Self::Spare(..) => "the unwind opcode % % is undefined",
+            Self::StartHasBit31 => "bit 31 of the function offset in .ARM.exidx is set, but must be 0",
+            Self::NotSorted => "the function does not start after the previous function in .ARM.exidx",
+            Self::OutsideTable(_) => "the unwind table entry refers to address $, which is outside .ARM.extab",
+            Self::Reserved(_) => "the unwind table entry has the undefined personality routine number #",
+            Self::UnknownPersonality(_) => "the unwind table entry uses an unknown personality routine at address $",
+            Self::Truncated(_) => "the unwind opcodes end before opcode % is complete",
+            Self::Spare(..) => "the unwind opcode with the bytes % and % is undefined",
             Self::TooLarge => "a number in the unwind opcodes exceeds 32 bits",
-            Self::CannotUnwind => "the function cannot be unwound",
-            Self::Refused => "the unwind opcodes refuse to unwind",
-            Self::AfterStackPointer => "the unwind opcodes add to a restored stack pointer",
+            Self::CannotUnwind => "the .ARM.exidx entry states that the function cannot be unwound",
+            Self::Refused => "the unwind opcodes forbid unwinding through the function",
+            Self::AfterStackPointer => "unsupported unwind opcodes: the stack pointer is used after it is restored from the stack",
         };
         filled.write(f)
     }

@@ -27,12 +27,14 @@ impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "empty",
-            Self::Short => "the rule map is shorter than its header states",
+            Self::Short => "the unwind rule map is shorter than its header states",
             Self::BadMagic => "bad magic",
             Self::UnknownVersion(_) => "unknown version",
             Self::UnknownAbi(_) => "unknown ABI",
-            Self::BadHeader => "the header of the rule map contradicts itself",
-            Self::LeftOut => "support for rule maps is not compiled in",
+            Self::BadHeader => "the header of the unwind rule map contains invalid numbers",
+            Self::LeftOut => {
+                "crate unwind was compiled without support for unwind rule maps (feature map)"
+            }
         })
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn write_names(
 ///
 /// let mut line = String::new();
 /// report::write_end(&mut line, End::Unreadable(0x8000), None, 3)?;
-/// let expected = "end of backtrace: incomplete: the stack word at 0x0000000000008000 cannot be read, 3 frames\n";
+/// let expected = "end of backtrace: incomplete: the stack word at address 0x0000000000008000 cannot be read, 3 frames\n";
 /// assert_eq!(line, expected);
 /// # Ok::<(), std::fmt::Error>(())
 /// ```

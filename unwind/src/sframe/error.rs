@@ -72,17 +72,17 @@ impl ParseError {
         };
         texts! { *self, [number, 0];
             Self::Empty => "empty",
-            Self::Short { .. } => "# bytes are too short for a header",
-            Self::BadMagic { .. } => "bad magic & at offset 0, expected 0xdee2",
-            Self::UnknownVersion(_) => "unknown version # at offset 2",
-            Self::DraftVersion1 => "version 1 in a draft layout, which was never released",
-            Self::UnknownFlags(_) => "unknown flags % at offset 3",
-            Self::UnknownAbi(_) => "unknown ABI # at offset 4",
-            Self::AuxiliaryHeader { .. } => "the auxiliary header of # bytes does not fit into the section",
-            Self::Functions { .. } => "the function entries end outside the section, at offset #",
-            Self::Rows { .. } => "the rows end outside the section, at offset #",
-            Self::Map => "the rule map has an unusable header",
-            Self::LeftOut => "support for this format is not compiled in",
+            Self::Short { .. } => "the .sframe section has # bytes, too few for its header",
+            Self::BadMagic { .. } => "the .sframe section has bad magic number & at offset 0, expected 0xdee2",
+            Self::UnknownVersion(_) => "unknown SFrame version # at offset 2",
+            Self::DraftVersion1 => "the .sframe section has a draft layout of SFrame version 1 that was never released",
+            Self::UnknownFlags(_) => "unknown SFrame header flags % at offset 3",
+            Self::UnknownAbi(_) => "unknown SFrame ABI number # at offset 4",
+            Self::AuxiliaryHeader { .. } => "the auxiliary header of # bytes does not fit into the .sframe section",
+            Self::Functions { .. } => "the function entries of the .sframe section end at offset #, after the end of the section",
+            Self::Rows { .. } => "the rows of the .sframe section end at offset #, after the end of the section",
+            Self::Map => "the unwind rule map has a damaged header or an unknown version",
+            Self::LeftOut => "crate unwind was compiled without the feature (sframe or map) for the format of the unwind table",
         }
     }
 }

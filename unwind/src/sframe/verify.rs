@@ -108,7 +108,7 @@ impl Damage {
         let (first, second) = match *self {
             Self::Section(error) => return error.filled(),
             Self::Code { start } => {
-                return Filled::of("the code at @ differs from the linked code", start);
+                return Filled::of("the code at address @ differs from the linked code", start);
             }
             Self::Unsorted { function: number }
             | Self::Overlap { function: number }
@@ -119,13 +119,13 @@ impl Damage {
         };
         texts! { *self, [first.into(), second.into()];
             Self::Checksum => "wrong checksum",
-            Self::Unsorted { .. } => "function # starts before the previous function",
-            Self::Overlap { .. } => "function # overlaps the previous function",
-            Self::Function { .. } => "the entry of function # is invalid",
-            Self::Row { .. } => "row # of function # cannot be read",
-            Self::RowOrder { .. } => "row # of function # starts at a wrong offset",
-            Self::RowCount { .. } => "the number of rows differs from the number # in the header",
-            Self::TooManyRows => "too many functions share rows",
+            Self::Unsorted { .. } => "function number # in the unwind table starts before the previous function",
+            Self::Overlap { .. } => "function number # in the unwind table overlaps the previous function",
+            Self::Function { .. } => "the unwind table entry of function number # is invalid",
+            Self::Row { .. } => "row number # of function number # in the unwind table cannot be read",
+            Self::RowOrder { .. } => "row number # of function number # starts before the previous row or after the function",
+            Self::RowCount { .. } => "the unwind table header has a row count of #, but the functions have a different number of rows",
+            Self::TooManyRows => "too many functions share unwind rows, so that checking all rows would take too long",
             Self::Code { .. } => "",
         }
     }

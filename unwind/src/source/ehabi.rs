@@ -11,10 +11,12 @@ use crate::verdict::End;
 impl RowSource for Tables<'_> {
     fn describes(&self, machine: Machine) -> Result<(), End> {
         if machine != Machine::Arm {
-            return Err(End::Unusable("the exception tables are for 32-bit ARM"));
+            return Err(End::Unusable(
+                "the exception tables (.ARM.exidx) are for 32-bit ARM, but the kernel has a different architecture",
+            ));
         }
         match self.is_empty() {
-            true => Err(End::Unusable("there are no exception tables")),
+            true => Err(End::Unusable("the exception tables (.ARM.exidx) are empty")),
             false => Ok(()),
         }
     }
@@ -47,7 +49,7 @@ impl RowSource for Tables<'_> {
     }
 
     fn doubt(&self) -> Option<End> {
-        let words = "the exception tables are damaged";
+        let words = "the exception tables (.ARM.exidx) are damaged";
         self.is_damaged.then_some(End::Unusable(words))
     }
 }

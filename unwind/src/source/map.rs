@@ -13,7 +13,9 @@ impl RowSource for Map<'_> {
         match (self.machine() == machine, self.abi()) {
             (true, _) => Ok(()),
             (false, Some(abi)) => Err(End::WrongAbi(abi)),
-            (false, None) => Err(End::Unusable("the rule map is for 32-bit ARM")),
+            (false, None) => Err(End::Unusable(
+                "the unwind rule map is for 32-bit ARM, but the kernel has a different architecture",
+            )),
         }
     }
 

@@ -157,7 +157,7 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 /// Uses the first source that has a row. A look-up returns an error only if no source has a row.
 impl<S: RowSource> RowSource for [S] {
     fn describes(&self, machine: Machine) -> Result<(), End> {
-        let mut outcome = Err(End::Unusable("there is no source of unwind rows"));
+        let mut outcome = Err(End::Unusable("the list of sources of unwind rows is empty"));
         for (index, source) in self.iter().enumerate() {
             match source.describes(machine) {
                 // A look-up would find its rows, but with register numbers of another architecture.

@@ -355,7 +355,10 @@ impl PartialEq<str> for Text<'_> {
     }
 }
 
-const _: () = assert!(LINE_UNKNOWN == 1, "Record::line takes 0 for unknown");
+const _: () = assert!(
+    LINE_UNKNOWN == 1,
+    "LINE_UNKNOWN must be 1, because Record::line uses 0 for an unknown line"
+);
 
 #[cfg(test)]
 mod tests;

@@ -41,12 +41,12 @@ impl fmt::Display for SymbolsError {
         };
         let filled = texts! { *self, numbers;
             Self::Empty => "empty",
-            Self::BadMagic => "bad magic at offset 0",
-            Self::UnknownVersion(_) => "unknown version # at offset 8",
-            Self::UnknownLevel(_) => "unknown level # at offset 24",
-            Self::DoesNotFit(_) => "the field at offset # refers to data outside .symbols",
-            Self::BadChecksum { .. } => "the checksum at offset 16 is $, but the content has checksum $",
-            Self::LeftOut => "support for this format is not compiled in",
+            Self::BadMagic => "the .symbols section has a bad magic number at offset 0",
+            Self::UnknownVersion(_) => "unknown .symbols version # at offset 8",
+            Self::UnknownLevel(_) => "unknown .symbols level # at offset 24",
+            Self::DoesNotFit(_) => "the field at offset # of .symbols refers to data outside the section",
+            Self::BadChecksum { .. } => "the checksum stored in .symbols is $, but the computed checksum is $",
+            Self::LeftOut => "crate unwind was compiled without support for the .symbols section (feature symbols)",
         };
         filled.write(f)
     }

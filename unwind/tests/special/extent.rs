@@ -34,7 +34,7 @@ fn no_bytes_are_no_table() {
         assert_eq!(error, LookupError::NoFunction);
         assert_eq!(
             error.to_string(),
-            "the table has no function at this address"
+            "no function in the unwind table contains the address"
         );
         assert!(tables.function_at(0x1000).is_none());
     }

@@ -324,7 +324,7 @@ fn a_walk_by_damaged_tables_is_never_complete() {
     assert_eq!(
         text,
         "end of backtrace: outermost function reached, from frame 0 on in doubt \
-         (the tables are damaged: function 7 overlaps the previous function), 2 frames\n"
+         (the tables are damaged: function number 7 in the unwind table overlaps the previous function), 2 frames\n"
     );
 }
 

@@ -162,7 +162,7 @@ no function names: .symbols cannot be used: empty
 #[test]
 fn a_report_says_what_it_knows_of_the_base() {
     let (text, _) = report(&WORDS, None);
-    let end = "end of backtrace: outermost function reached, from frame 2 on in doubt (it is unknown whether the stack begins at 0x0000000000008030), 3 frames\n";
+    let end = "end of backtrace: outermost function reached, from frame 2 on in doubt (it is unknown whether the stack begins at address 0x0000000000008030), 3 frames\n";
     assert_eq!(text, [FRAMES, end].concat());
     let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x8030)));
     assert_eq!(
@@ -170,7 +170,7 @@ fn a_report_says_what_it_knows_of_the_base() {
         [FRAMES, "end of backtrace: complete, 3 frames\n"].concat()
     );
     let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x9000)));
-    let end = "end of backtrace: incomplete: outermost function reached, but its sp 0x0000000000008030 is not the upper end of a declared stack, 3 frames\n";
+    let end = "end of backtrace: incomplete: outermost function reached, but its stack pointer 0x0000000000008030 is not the upper end of a declared stack, 3 frames\n";
     assert_eq!(text, [FRAMES, end].concat());
 }
 
@@ -217,7 +217,7 @@ fn the_list_of_a_stopped_cpu_is_in_doubt_if_the_walk_to_its_start_is() {
     let complete = "end of backtrace: complete, 1 frames\n";
     assert_eq!(list(&CODE), [head, complete].concat());
     let in_doubt = "end of backtrace: outermost function reached, from frame 0 on in doubt \
-                    (this backtrace starts at a frame of another backtrace, which is in doubt), 1 frames\n";
+                    (the backtrace starts at a frame of another backtrace, and that other backtrace is in doubt), 1 frames\n";
     assert_eq!(list(&ELSEWHERE), [head, in_doubt].concat());
 }
 
@@ -230,7 +230,7 @@ fn what_cannot_be_read_ends_the_trace() {
         // The processor's code segment tells user code, but is not needed for a walk. Its flags are of no use.
         let is_needed = !matches!(address, 0x8010 | 0x8018);
         assert_eq!(read.contains(&address), address != 0x8018, "{text}");
-        let end = format!("incomplete: the stack word at {address:#018x} cannot be read, ");
+        let end = format!("incomplete: the stack word at address {address:#018x} cannot be read, ");
         assert_eq!(text.contains(&end), is_needed, "{text}");
     }
 }
@@ -303,7 +303,7 @@ fn a_report_ends_at_user_code() {
     let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030 + 8)));
     let end =
         "   2: 0x0000000000401004 p\nend of backtrace: user code reached at 0x0000000000401004, ";
-    let doubt = "from frame 2 on in doubt (the trap frame of user code ends at 0x0000000000008030, which is not the upper end of a declared stack), 3 frames\n";
+    let doubt = "from frame 2 on in doubt (the trap frame of user code ends at address 0x0000000000008030, which is not the upper end of a declared stack), 3 frames\n";
     assert!(text.ends_with(&[end, doubt].concat()), "{text}");
     let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030)));
     let complete = "complete for the kernel, 3 frames\n";
@@ -311,7 +311,7 @@ fn a_report_ends_at_user_code() {
     let (text, _) = report_from(&words, None, Begin::Interrupted);
     let (_, doubt) = text.split_once(end).expect(&text);
     assert!(
-        doubt.contains("it is unknown whether the stack begins at 0x0000000000008030"),
+        doubt.contains("it is unknown whether the stack begins at address 0x0000000000008030"),
         "{text}"
     );
 }

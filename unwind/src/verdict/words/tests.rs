@@ -15,16 +15,16 @@ fn every_ending_has_its_words() {
         (End::Outermost, "outermost function reached"),
         (
             End::NotAtBase(1),
-            "outermost function reached, but its sp 0x0000000000000001 is not the upper end of a declared stack",
+            "outermost function reached, but its stack pointer 0x0000000000000001 is not the upper end of a declared stack",
         ),
         (
             End::BaseUnknown(2),
-            "it is unknown whether the stack begins at 0x0000000000000002",
+            "it is unknown whether the stack begins at address 0x0000000000000002",
         ),
         (End::User(3), "user code reached at 0x0000000000000003"),
         (
             End::TrapNotAtBase(4),
-            "the trap frame of user code ends at 0x0000000000000004, which is not the upper end of a declared stack",
+            "the trap frame of user code ends at address 0x0000000000000004, which is not the upper end of a declared stack",
         ),
         (
             End::TrapEndUnknown,
@@ -32,36 +32,36 @@ fn every_ending_has_its_words() {
         ),
         (
             End::UserInKernel(5),
-            "the trap frame indicates user code, but 0x0000000000000005 is kernel code",
+            "the trap frame indicates user code, but address 0x0000000000000005 is in kernel code",
         ),
         (
             End::NoTables(ParseError::BadMagic { found: 0xab }),
-            "no .sframe table: bad magic 0x00ab at offset 0, expected 0xdee2",
+            "no .sframe table: the .sframe section has bad magic number 0x00ab at offset 0, expected 0xdee2",
         ),
         (
             End::NoTables(ParseError::UnknownFlags(0x8)),
-            "no .sframe table: unknown flags 0x08 at offset 3",
+            "no .sframe table: unknown SFrame header flags 0x08 at offset 3",
         ),
         (
             End::NoTables(ParseError::Short { length: 27 }),
-            "no .sframe table: 27 bytes are too short for a header",
+            "no .sframe table: the .sframe section has 27 bytes, too few for its header",
         ),
         (End::Unusable("100 % of # | @"), "100 % of # | @"),
         (
             End::NoRow(6, LookupError::NoFunction),
-            "no unwind row for 0x0000000000000006: the table has no function at this address",
+            "no unwind row for address 0x0000000000000006: no function in the unwind table contains the address",
         ),
         (
             End::NoRow(6, LookupError::NoRows { signal: false }),
-            "no unwind row for 0x0000000000000006: the table has no rows for this function",
+            "no unwind row for address 0x0000000000000006: the unwind table has no rows for the function",
         ),
         (
             End::NoRow(6, LookupError::TooLarge),
-            "no unwind row for 0x0000000000000006: the table is too large to search",
+            "no unwind row for address 0x0000000000000006: the unwind table is too large to search",
         ),
         (
             End::WrongAbi(Abi::Amd64),
-            "the .sframe table is for another architecture",
+            "the unwind table is for a different CPU architecture than the kernel",
         ),
         (End::BadPc(0), "the program counter is null"),
         (
@@ -75,11 +75,11 @@ fn every_ending_has_its_words() {
         ),
         (
             End::NoCall(9),
-            "there is no call before the return address 0x0000000000000009",
+            "no call instruction precedes the return address 0x0000000000000009",
         ),
         (
             End::CalledElsewhere(10, 11),
-            "the call before 0x000000000000000a does not call the function of this frame, but 0x000000000000000b",
+            "the call before return address 0x000000000000000a calls another function, not the function of the frame: 0x000000000000000b",
         ),
         (
             End::CallsUnchecked,
@@ -87,35 +87,35 @@ fn every_ending_has_its_words() {
         ),
         (
             End::OnlyAtCalls(12),
-            "code was interrupted at 0x000000000000000c, but its unwind row is valid only at calls",
+            "code was interrupted at address 0x000000000000000c, but its unwind row is valid only at calls",
         ),
         (
             End::NoStack(13),
-            "the stack pointer 0x000000000000000d is outside every stack",
+            "the stack pointer 0x000000000000000d is outside all stacks that the backtrace may enter",
         ),
         (
             End::Unreadable(14),
-            "the stack word at 0x000000000000000e cannot be read",
+            "the stack word at address 0x000000000000000e cannot be read",
         ),
         (
             End::UnalignedWord(15),
-            "the stack word at 0x000000000000000f is not aligned",
+            "the stack word at address 0x000000000000000f is not aligned",
         ),
         (
             End::NotAdvancing(16),
-            "the caller's stack pointer 0x0000000000000010 is not above this frame",
+            "the caller's stack pointer 0x0000000000000010 is not above the called function's stack pointer",
         ),
         (
             End::Misaligned(17),
-            "the frame address 0x0000000000000011 is misaligned",
+            "the canonical frame address 0x0000000000000011 is misaligned",
         ),
         (
             End::RegisterLost(18),
-            "the unwind row needs the unknown value of register 18",
+            "the unwind row needs a register whose value is unknown: register 18",
         ),
         (
             End::RegisterLost(aarch64::SP_EL0),
-            "the unwind row needs the unknown value of register SP_EL0",
+            "the unwind row needs a register whose value is unknown: register SP_EL0",
         ),
         (
             End::StackPointerLost,
@@ -135,7 +135,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::TrapFrame(19),
-            "the trap frame at 0x0000000000000013 has an unknown layout",
+            "the trap frame at address 0x0000000000000013 has an unknown layout",
         ),
         (End::Limit, "the maximum number of frames was reached"),
         (
@@ -144,11 +144,11 @@ fn every_ending_has_its_words() {
         ),
         (
             End::DamagedTables(damage(3)),
-            "the tables are damaged: row 4 of function 3 cannot be read",
+            "the tables are damaged: row number 4 of function number 3 in the unwind table cannot be read",
         ),
         (
             End::DamagedTables(damage(4)),
-            "the tables are damaged: row 4 of function 4 cannot be read",
+            "the tables are damaged: row number 4 of function number 4 in the unwind table cannot be read",
         ),
         // Both the first of their lists.
         (

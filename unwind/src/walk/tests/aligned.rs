@@ -79,7 +79,7 @@ fn the_reason_names_the_word() {
     assert_eq!(end, Some(reason));
     assert_eq!(
         std::format!("{reason}"),
-        "the stack word at 0x00000000000100f7 is not aligned"
+        "the stack word at address 0x00000000000100f7 is not aligned"
     );
 }
 

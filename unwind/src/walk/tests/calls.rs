@@ -197,7 +197,7 @@ fn a_word_that_no_call_left_is_not_followed() {
     assert_eq!(walked.end, End::NoCall(0x2200));
     assert!(
         walked.report.ends_with(
-            "end of backtrace: incomplete: there is no call before the return address 0x0000000000002200, from frame 1 on by \
+            "end of backtrace: incomplete: no call instruction precedes the return address 0x0000000000002200, from frame 1 on by \
              scanning, 3 frames\n"
         ),
         "{}",
@@ -279,7 +279,7 @@ fn a_call_of_another_function_is_a_doubt() {
     assert!(
         walked.report.ends_with(
             "   1: 0x0000000000001005 r\nend of backtrace: outermost function reached, from frame 1 on in doubt (the \
-             call before 0x0000000000001005 does not call the function of this frame, but 0x0000000000002200), 2 frames\n"
+             call before return address 0x0000000000001005 calls another function, not the function of the frame: 0x0000000000002200), 2 frames\n"
         ),
         "{}",
         walked.report

@@ -294,7 +294,7 @@ fn sources_are_asked_in_their_order() {
     // What is missing, or for another machine, is said.
     let reason = |sources: &[&dyn RowSource]| walk(sources).1;
     assert_eq!(reason(&[&none]), Some(End::NoTables(ParseError::Empty)));
-    let nothing = "there is no source of unwind rows";
+    let nothing = "the list of sources of unwind rows is empty";
     assert_eq!(reason(&[]), Some(End::Unusable(nothing)));
     let other = table(Abi::AArch64Little, &[]);
     let other = Tables::new(&other, 0);

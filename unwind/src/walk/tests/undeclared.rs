@@ -57,7 +57,7 @@ fn the_doubt_says_it_as_text() {
     let text = End::BaseUnknown(0x10040);
     assert_eq!(
         std::format!("{text}"),
-        "it is unknown whether the stack begins at 0x0000000000010040"
+        "it is unknown whether the stack begins at address 0x0000000000010040"
     );
 }
 
