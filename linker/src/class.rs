@@ -11,7 +11,7 @@ use object::{Endianness, U16, U32, U64};
 
 /// The error if the tables lie behind the last offset that a file's header can name.
 pub(crate) const TOO_LONG: &str =
-    "the file is too long with the tables: ELF headers cannot store its offsets";
+    "with the added tables, the file is too long for the offsets in its ELF headers";
 
 /// A program header, of either class.
 #[derive(Clone, Copy, Debug)]

@@ -70,8 +70,8 @@ impl CodeChecksums {
             });
             let bytes = bytes.with_context(|| {
                 format!(
-                    "the first link, without tables, has code at {:#x}, but the second link, with tables, does not",
-                    range.start
+                    "the first link, without unwind tables, has code at {start:#x}, but the second link, with unwind tables, has no code at that address",
+                    start = range.start
                 )
             })?;
             Ok((range.clone(), crc32fast::hash(bytes)))

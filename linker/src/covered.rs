@@ -117,10 +117,10 @@ impl fmt::Display for OfTable<'_> {
         let tenths = if *code == 0 { 1000 } else { tenths };
         write!(
             f,
-            "{} has rows for {}.{} % of the code ({covered} of {code} bytes)",
-            self.table,
-            tenths / 10,
-            tenths % 10
+            "{table} has unwind rows for {whole}.{tenth} % of the code ({covered} of {code} bytes)",
+            table = self.table,
+            whole = tenths / 10,
+            tenth = tenths % 10
         )?;
         let mut before = "; functions without rows: ";
         for group in self.covered.missing.iter().take(NAMED) {
@@ -142,7 +142,7 @@ impl fmt::Display for OfTable<'_> {
 
 /// The advice for too little coverage. `core` and `alloc` need no switch: those of rustup have `.debug_frame` for x86-64 and 32-bit ARM, and
 /// `.eh_frame` for AArch64.
-pub const ADVICE: &str = "backtraces end at code without unwind rows. To synthesize rows from the code, remove --sframe-repair=no. Or compile Rust with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
+pub const ADVICE: &str = "backtraces end at code without unwind rows. To synthesize unwind rows from the code, remove --sframe-repair=no. To get unwind rows from compilers, compile Rust with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
 
 /// The first identifier of a path: the crate of a function, or of the trait that it implements.
 fn crate_of(name: &str) -> &str {

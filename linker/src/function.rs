@@ -96,10 +96,16 @@ pub(crate) fn says_the_same(last: &Row, row: &Row) -> bool {
 impl fmt::Display for Construct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ReturnColumn(column) => write!(f, "unsupported return address column {column}"),
-            Self::NoCfa => f.write_str("no rule for the CFA"),
+            Self::ReturnColumn(column) => write!(
+                f,
+                "call frame information has the unsupported return address column {column}"
+            ),
+            Self::NoCfa => f.write_str("call frame information has no rule for the CFA"),
             Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
-            Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
+            Self::Offset(offset) => write!(
+                f,
+                "an offset in call frame information, {offset}, does not fit in 32 bits"
+            ),
             Self::NeedsVersion3(what) => write!(f, "{what} require SFrame version 3 (--sframe=v3)"),
             Self::TooManyRows(rows) => write!(
                 f,
@@ -107,7 +113,9 @@ impl fmt::Display for Construct {
             ),
             Self::TooLong => f.write_str("the function has more than 4 GiB of code"),
             Self::Overlaps(start) => write!(f, "the function overlaps the function at {start:#x}"),
-            Self::Damaged => f.write_str("the function is damaged in the existing .sframe"),
+            Self::Damaged => {
+                f.write_str("the rows of the function in the existing section .sframe are damaged")
+            }
             Self::Malformed(error) => write!(f, "malformed call frame instructions: {error}"),
             Self::Unproven(reason) => write!(
                 f,

@@ -67,8 +67,9 @@ impl<'data> Image<'data> {
         let Some((offset, _)) = section.file_range() else {
             return Ok(None);
         };
-        let data = compressed::uncompressed(&section)
-            .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
+        let data = compressed::uncompressed(&section).with_context(|| {
+            format!("damaged ELF file: cannot read section {name} at offset {offset}")
+        })?;
         Ok((!data.is_empty()).then_some((offset, data)))
     }
 
@@ -103,9 +104,9 @@ impl<'data> Image<'data> {
         let overlapping = code.windows(2).find(|pair| pair[1].0 < pair[0].1);
         if let Some([(.., first), (start, _, second)]) = overlapping {
             bail!(
-                "sections {} and {} both contain code at {start:#x}, but tables can describe only one function per address: link overlays at different addresses or as separate images",
-                first.name().unwrap_or_default().escape_debug(),
-                second.name().unwrap_or_default().escape_debug(),
+                "sections {first} and {second} both contain code at {start:#x}, but unwind tables can describe only one function per address: link overlays at different addresses or as separate images",
+                first = first.name().unwrap_or_default().escape_debug(),
+                second = second.name().unwrap_or_default().escape_debug(),
             );
         }
         Ok(())
@@ -216,9 +217,9 @@ fn read<'data>(section: &object::Section<'data, '_>, name: &str) -> Result<Optio
     let Some((offset, _)) = section.file_range() else {
         return Ok(None);
     };
-    let data = section
-        .data()
-        .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
+    let data = section.data().with_context(|| {
+        format!("damaged ELF file: cannot read section {name} at offset {offset}")
+    })?;
     Ok(Some(Section {
         index: section.index().0,
         address: section.address(),
@@ -270,7 +271,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     tables.into_iter().find_map(|(what, offset, count, size)| {
         let end = offset.saturating_add(u64::from(count) * u64::from(size));
         (count > 0 && end > length)
-            .then(|| format!("the {what} at offset {offset} extend to {end}, but the file has only {length} bytes"))
+            .then(|| format!("the {what} at offset {offset} end at offset {end}, but the file has only {length} bytes"))
     })
 }
 

@@ -127,14 +127,14 @@ pub(crate) fn named(
         [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name)
     });
     let (start, size) = match found.iter().next() {
-        None => bail!("{switch}={name}: no function has this name"),
+        None => bail!("{switch}={name}: the image contains no function with this name"),
         Some((&start, &size)) if found.len() == 1 => (start, size),
         Some(_) => {
             let all: Vec<_> = found.keys().map(|start| format!("{start:#x}")).collect();
             bail!(
-                "{switch}={name}: {} functions have this name, at {}: pass the mangled name of one of them, or rename one",
-                all.len(),
-                all.join(", ")
+                "{switch}={name}: {count} functions have the name, at {addresses}; pass the mangled name of one function, or rename a function",
+                count = all.len(),
+                addresses = all.join(", ")
             )
         }
     };

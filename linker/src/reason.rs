@@ -41,14 +41,14 @@ impl Reason {
             Self::Unreached => "unreachable code",
             Self::StackPointer(_) => "the stack pointer is loaded from a register or from memory",
             Self::Depths(_) => "code paths with different stack depths join",
-            Self::IndirectJump(_) => "indirect jump with unknown targets",
+            Self::IndirectJump(_) => "the code contains an indirect jump with unknown targets",
             Self::AfterCall => "the code follows a call that never returns",
             Self::Unbalanced(_) => {
-                "the function exits with a stack depth that differs from its entry"
+                "the stack depth at a function exit differs from the depth at the function entry"
             }
-            Self::NotCode(_) => "the bytes are not a valid instruction",
-            Self::Entered => "jumps enter this code with different stack depths",
-            Self::NoRule => "call frame information has no row for this code",
+            Self::NotCode(_) => "the code contains bytes that are not a valid instruction",
+            Self::Entered => "jumps with different stack depths lead to the code",
+            Self::NoRule => "call frame information has no row for the code",
             Self::ReturnAddress => "the location of the return address is unknown",
             Self::FramePointer => "the location of the caller's frame pointer is unknown",
             Self::NotCalled => "the function is never called and never returns",

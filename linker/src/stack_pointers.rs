@@ -40,8 +40,8 @@ impl LoadedStackPointers {
             let value = decoder.and_then(|decoder| loaded.value(&program, decoder));
             value.with_context(|| {
                 format!(
-                    "in the link without tables, the code at {:#x} loads a constant into the stack pointer, but not in the link with tables",
-                    range.start
+                    "the code at {start:#x} loads a constant into the stack pointer in the link without unwind tables, but not in the link with unwind tables",
+                    start = range.start
                 )
             })
         })

@@ -55,18 +55,21 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
     let at = |name: &str| file.symbol_by_name(name).unwrap().address() & !1;
     let (thumb, switches) = (at("in_thumb"), at("switches"));
     for (address, expected) in [
-        (at("main"), "main+0x0/0x8, RA undefined, from the rule map"),
+        (
+            at("main"),
+            "main+0x0/0x8, RA undefined, from the unwind rule map",
+        ),
         (
             thumb,
-            "in_thumb+0x0/0x10, cfa sp+0, ra u, fp u, from the rule map",
+            "in_thumb+0x0/0x10, cfa sp+0, ra u, fp u, from the unwind rule map",
         ),
         (
             thumb + 2,
-            "in_thumb+0x2/0x10, cfa sp+16, ra c-4, fp u, r4 c-16, r6 c-12, r7 c-8, from the rule map",
+            "in_thumb+0x2/0x10, cfa sp+16, ra c-4, fp u, r4 c-16, r6 c-12, r7 c-8, from the unwind rule map",
         ),
         (
             switches + 4,
-            "switches+0x4/0x18, cfa sp+8, ra u, fp u, from the rule map",
+            "switches+0x4/0x18, cfa sp+8, ra u, fp u, from the unwind rule map",
         ),
         (
             switches + 12,
@@ -74,7 +77,7 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
         ),
         (
             at("silent"),
-            "silent+0x0/0x4, the table has no function at this address; exception table: the function cannot be unwound",
+            "silent+0x0/0x4, unwind rule map: no function in the unwind table contains the address; exception table: the .ARM.exidx entry states that the function cannot be unwound",
         ),
     ] {
         let output = sframe(&["lookup", &format!("{address:x}")], &image);
@@ -85,7 +88,7 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stdout(&output),
-        "0x10: no name, the table has no function at this address\n"
+        "0x10: no name, no function in the unwind table contains the address\n"
     );
 }
 
@@ -104,7 +107,7 @@ fn a_dump_has_all_rows_and_all_entries() {
         "Section .ARM.exidx at 0x",
         "    0x40200004 to 0x40200018: pop {r4, r14}; finish; finish  _start\n",
         "    0x40200028 to 0x40200040: vsp = r4; pop {r4, r14}; finish  switches\n",
-        "    0x40200040 to 0x40200044: the function cannot be unwound  silent\n",
+        "    0x40200040 to 0x40200044: the .ARM.exidx entry states that the function cannot be unwound  silent\n",
     ] {
         assert!(dump.contains(expected), "{expected}: {dump}");
     }
@@ -129,7 +132,10 @@ fn a_dump_has_all_rows_and_all_entries() {
         .iter()
         .find(|line| line["start"] == 0x4020_0040 && line["end"] != 0);
     let none = &entry.expect("the last entry")["none"];
-    assert_eq!(*none, "the function cannot be unwound");
+    assert_eq!(
+        *none,
+        "the .ARM.exidx entry states that the function cannot be unwound"
+    );
     let stats = stdout(&sframe(&["stats"], &image));
     for expected in [
         "code                              68",
@@ -150,8 +156,8 @@ fn a_link_has_statistics() {
     for expected in [
         ".unwind_map: 6 functions, 11 rows, ",
         "included above, synthesized from the code: ",
-        ".unwind_map has rows for ",
-        "no rows in .unwind_map for silent at 0x40200040 (4 bytes): ",
+        ".unwind_map has unwind rows for ",
+        "no unwind rows in .unwind_map for silent at 0x40200040 (4 bytes): ",
         "functions without unwind information: 0\n",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -196,11 +202,11 @@ fn a_check_compares_the_map_with_the_code() {
     let said = stdout(&output);
     assert!(output.status.success(), "{said}");
     for expected in [
-        "; places where the table contradicts the code: 0\n",
+        "; the unwind table contradicts the code at 0 places\n",
         " addresses: 0 differences\n",
         "all 5 entries of .ARM.exidx can be read\n",
-        "0x40200040, 4 bytes: the function cannot be described in a rule map: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns\n",
-        ".unwind_map has rows for ",
+        "0x40200040, 4 bytes: an unwind rule map cannot describe the function: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns\n",
+        ".unwind_map has unwind rows for ",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -223,7 +229,7 @@ fn a_check_compares_the_map_with_the_code() {
     let output = check(&changed);
     assert_eq!(output.status.code(), Some(1));
     let expected = format!(
-        "sframe: error: {}: section .unwind_map at offset {at}: ",
+        "sframe: error: {}: cannot read section .unwind_map at offset {at}: ",
         changed.display()
     );
     assert!(
@@ -238,7 +244,7 @@ fn a_check_compares_the_map_with_the_code() {
     fs::write(&changed, damaged).unwrap();
     let output = check(&changed);
     assert_eq!(output.status.code(), Some(1));
-    let expected = "error: .ARM.exidx: entry 0: there is no personality routine 4\n";
+    let expected = "error: .ARM.exidx: entry 0: the unwind table entry has the undefined personality routine number 4\n";
     assert!(stdout(&output).contains(expected), "{}", stdout(&output));
 }
 
@@ -327,7 +333,7 @@ fn what_has_no_tables_is_said() {
     let said = refused(&["make", "-o", out.to_str().unwrap()], &library);
     assert!(
         said.starts_with(
-            "the image has no .debug_frame, and no rows could be synthesized from the code"
+            "the image has no .debug_frame (no unwind rows could be synthesized from the code)"
         ),
         "{said}"
     );

@@ -24,7 +24,7 @@ fn rows_of(name: &str, target: &str, text: &str, switches: &[&str]) -> (String, 
     assert!(said.contains(" addresses: 0 differences\n"), "{said}");
     // Nothing else is wrong with it.
     let contradicts = !target.starts_with("s390x")
-        && !said.contains("; places where the table contradicts the code: 0\n");
+        && !said.contains("; the unwind table contradicts the code at 0 places\n");
     assert_eq!(check.status.success(), !contradicts, "{said}");
     let dump = stdout(&sframe(&["dump"], &image));
     let mut start = 0;
@@ -43,7 +43,10 @@ fn rows_of(name: &str, target: &str, text: &str, switches: &[&str]) -> (String, 
     }
     let left_out = crate::common::stderr(&output)
         .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("no rows in .sframe for "))
+        .filter_map(|line| {
+            line.trim_start()
+                .strip_prefix("no unwind rows in .sframe for ")
+        })
         .map(str::to_owned)
         .collect();
     (lines, left_out)

@@ -156,7 +156,7 @@ fn code_that_the_kernel_changes_is_declared() {
     let output = command.output().unwrap();
     let said = stderr(&output);
     assert!(!output.status.success() && !object.exists());
-    let expected = "--sframe-patched=nothing: no function has this name";
+    let expected = "--sframe-patched=nothing: the image contains no function with this name";
     assert!(said.contains(expected), "{said}");
 }
 
@@ -194,7 +194,7 @@ fn sframe_check_finds_code_that_was_changed_after_the_link() {
     let said = stdout(&output) + &stderr(&output);
     assert!(output.status.success(), "{said}");
     let expected = format!(
-        "{} bytes of code match the checksums in the tables\n",
+        "{} bytes of code match the checksums in the unwind tables\n",
         code.len()
     );
     assert!(said.contains(&expected), "{said}");
@@ -205,7 +205,8 @@ fn sframe_check_finds_code_that_was_changed_after_the_link() {
     fs::write(&path, data).unwrap();
     let output = sframe(&["check", "--coverage", "0"], &path);
     assert!(!output.status.success());
-    let expected = format!("error: the code at {address:#018x} differs from the linked code\n");
+    let expected =
+        format!("error: the code at address {address:#018x} differs from the linked code\n");
     let said = stdout(&output);
     assert!(said.contains(&expected), "{said}");
 }

@@ -57,7 +57,7 @@ fn an_object_file() {
     let object = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
     assert_eq!(
         complaint("check", &object),
-        "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
+        "the file has no section .sframe: link with sframe-link, or run `sframe make` to add the section"
     );
 }
 
@@ -81,7 +81,7 @@ fn damage_is_named_with_its_offset() {
     // The CIE's id: then it is an FDE whose CIE lies before the section.
     change(eh_frame + 4, &[0xff, 0, 0, 0]);
     let expected = format!(
-        "section .eh_frame at offset {eh_frame}: the section is damaged at its first entry: "
+        "cannot read section .eh_frame at offset {eh_frame}: the call frame section is damaged at its first entry: "
     );
     let complaint = |command| complaint(command, &path);
     assert!(
@@ -95,7 +95,7 @@ fn damage_is_named_with_its_offset() {
     ));
     change(eh_frame + 4 + cie, &[0xff, 0xff, 0, 0]);
     let expected = format!(
-        "section .eh_frame at offset {eh_frame}: the section is damaged after the entry at offset 0x0: "
+        "cannot read section .eh_frame at offset {eh_frame}: the call frame section is damaged after the entry at offset 0x0: "
     );
     assert!(
         complaint("check").starts_with(&expected),
@@ -103,20 +103,24 @@ fn damage_is_named_with_its_offset() {
         complaint("check")
     );
     for (at, byte, expected) in [
-        (0, 1, "bad magic 0xde01 at offset 0, expected 0xdee2"),
-        (2, 9, "unknown version 9 at offset 2"),
-        (4, 77, "unknown ABI 77 at offset 4"),
+        (
+            0,
+            1,
+            "the .sframe section has bad magic number 0xde01 at offset 0, expected 0xdee2",
+        ),
+        (2, 9, "unknown SFrame version 9 at offset 2"),
+        (4, 77, "unknown SFrame ABI number 77 at offset 4"),
         (
             11,
             1,
-            "the function entries end outside the section, at offset 268435500",
+            "the function entries of the .sframe section end at offset 268435500, after the end of the section",
         ),
     ] {
         change(sframe + at, &[byte]);
         for command in ["dump", "check", "stats"] {
             assert_eq!(
                 complaint(command),
-                format!("section .sframe at offset {sframe}: {expected}")
+                format!("cannot read section .sframe at offset {sframe}: {expected}")
             );
         }
     }
@@ -125,7 +129,7 @@ fn damage_is_named_with_its_offset() {
     assert_eq!(
         complaint("dump"),
         format!(
-            "damaged ELF file: the section headers at offset {} extend to {}, but the file has only {} bytes",
+            "damaged ELF file: the section headers at offset {} end at offset {}, but the file has only {} bytes",
             u64::from_le_bytes(data[40..48].try_into().unwrap()),
             data.len(),
             data.len() - 10
@@ -138,7 +142,7 @@ fn an_image_without_tables() {
     let executable = std::env::current_exe().unwrap();
     assert_eq!(
         complaint("dump", &executable),
-        "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
+        "the file has no section .sframe: link with sframe-link, or run `sframe make` to add the section"
     );
 }
 

@@ -53,7 +53,7 @@ fn addresses_get_names_and_rules() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stdout(&output),
-        "0x10: no name, the table has no function at this address\n"
+        "0x10: no name, no function in the unwind table contains the address\n"
     );
     let output = sframe(&["lookup", "main"], &path);
     assert_eq!(output.status.code(), Some(2));
@@ -72,7 +72,7 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        ".sframe, in bytes: header 28, functions 32, rows 22 (4 rows, 4 stored), proof 8, code 24, address 12, checksum 8",
+        "size of .sframe in bytes: header 28, functions 32, rows 22 (count 4, stored 4), proof 8, code checksums 24, address 12, table checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {
@@ -289,7 +289,7 @@ fn code_of_object_files_is_followed_through_its_relocations() {
         assert!(check.status.success(), "{said}{}", stderr(&check));
         for expected in [
             "verified functions: 3 of 3 (100.00 %), 0 of them corrected",
-            "contradicts the code: 0 (0 bytes); places where the table contradicts the code: 0",
+            "contradicts the code at 0 places (0 bytes); the unwind table contradicts the code at 0 places",
             ": 0 differences",
         ] {
             assert!(said.contains(expected), "{expected}: {said}");

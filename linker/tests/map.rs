@@ -183,7 +183,7 @@ fn a_damaged_map_fails_the_check() {
     let check = sframe(&["check"], &path);
     assert!(!check.status.success());
     let said = stderr(&check);
-    let expected = format!("section .unwind_map at offset {offset}: wrong checksum");
+    let expected = format!("section .unwind_map at offset {offset} is damaged: wrong checksum");
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -204,7 +204,8 @@ fn without_a_map_the_table_is_loaded() {
         &object,
         &["--sframe-load=map", "--sframe-repair=no"],
     );
-    let warning = "sframe-link: warning: the link made no rule map, so .sframe is loaded: ";
+    let warning =
+        "sframe-link: warning: the link created no unwind rule map, so the image uses .sframe: ";
     assert!(said.contains(warning), "{said}");
     let data = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&data).unwrap();

@@ -82,8 +82,14 @@ fn the_entry_and_what_is_named_have_no_caller() {
     let (linked, said, names) = link(&folder, &[]);
     assert!(linked, "{said}");
     assert_eq!(names, ["_start"], "{said}");
-    assert!(said.contains("no rows in .sframe for second_cpu"), "{said}");
-    assert!(!said.contains("no rows in .sframe for _start"), "{said}");
+    assert!(
+        said.contains("no unwind rows in .sframe for second_cpu"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("no unwind rows in .sframe for _start"),
+        "{said}"
+    );
     let named = [
         "--sframe-outermost=second_cpu",
         "--sframe-outermost=kernel::task",
@@ -91,13 +97,12 @@ fn the_entry_and_what_is_named_have_no_caller() {
     let (linked, said, names) = link(&folder, &named);
     assert!(linked, "{said}");
     assert_eq!(names, ["_start", "second_cpu", "kernel::task"], "{said}");
-    assert!(!said.contains("no rows in .sframe for"), "{said}");
+    assert!(!said.contains("no unwind rows in .sframe for"), "{said}");
     // Its mangled name is one, too.
     let (_, said, names) = link(&folder, &["--sframe-outermost=_RNvC6kernel4task"]);
     assert_eq!(names, ["_start", "kernel::task"], "{said}");
     let (linked, said, _) = link(&folder, &["--sframe-outermost=nobody"]);
-    let expected =
-        "sframe-link: error: image: --sframe-outermost=nobody: no function has this name";
+    let expected = "sframe-link: error: image: --sframe-outermost=nobody: the image contains no function with this name";
     assert!(!linked && said.contains(expected), "{said}");
 }
 
@@ -149,9 +154,9 @@ _ZN6kernel4task17hfedcba9876543210E:
     );
     crate::common::assemble(&folder, TARGET, &functions);
     let (linked, said, _) = link(&folder, &["--sframe-outermost=kernel::task"]);
-    let expected = "--sframe-outermost=kernel::task: 2 functions have this name, at 0x";
+    let expected = "--sframe-outermost=kernel::task: 2 functions have the name, at 0x";
     assert!(!linked && said.contains(expected), "{said}");
-    assert!(said.contains(": pass the mangled name of one"), "{said}");
+    assert!(said.contains("; pass the mangled name of one"), "{said}");
     let mangled = "--sframe-outermost=_ZN6kernel4task17hfedcba9876543210E";
     let (linked, said, names) = link(&folder, &[mangled]);
     assert!(linked, "{said}");
@@ -275,8 +280,8 @@ unsized: .quad 0
     );
     crate::common::assemble(&folder, TARGET, &functions);
     for (name, why) in [
-        ("variable", "no function has this name"),
-        ("unsized", "no function has this name"),
+        ("variable", "the image contains no function with this name"),
+        ("unsized", "the image contains no function with this name"),
         (
             "inside",
             "the name is a label inside a function, not a function",
@@ -316,7 +321,7 @@ last:
     assert_eq!(names, ["_start", "task"], "{said}");
     let check = stdout(&sframe(&["check"], &folder.join("image")));
     assert!(
-        check.contains("2 bytes, task: declared to have no caller\n"),
+        check.contains("2 bytes, task: the function is declared to have no caller\n"),
         "{check}"
     );
 }

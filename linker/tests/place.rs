@@ -99,7 +99,7 @@ fn expect_tables(folder: &Path, is_pie: bool) {
     let text = stdout(&check);
     assert!(check.status.success(), "{text}{}", stderr(&check));
     assert!(
-        text.contains("compared 2 functions, 4 rows and 8 addresses: 0 differences\n"),
+        text.contains("compared 2 functions, 4 unwind rows and 8 addresses: 0 differences\n"),
         "{text}"
     );
     let data = fs::read(&path).unwrap();
@@ -218,7 +218,7 @@ fn regions_have_to_be_named() {
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
         // An image is better than none, unless that is said.
         assert!(output.status.success(), "{}", stderr(&output));
-        let warning = "sframe-link: warning: image: linked without tables: the linker cannot place tables after section .text: ";
+        let warning = "sframe-link: warning: image is linked without unwind tables: the linker cannot place unwind tables after section .text: ";
         assert!(stderr(&output).contains(warning), "{}", stderr(&output));
         let data = fs::read(folder.join("image")).unwrap();
         assert!(
@@ -236,7 +236,7 @@ fn regions_have_to_be_named() {
         );
         assert_eq!(required.status.code(), Some(1));
         assert!(!folder.join("image").exists());
-        let note = "sframe-link: note: copy the output of sframe-link --sframe-script into the linker script";
+        let note = "sframe-link: note: copy the output of `sframe-link --sframe-script` into the linker script";
         assert!(stderr(&output).contains(note), "{}", stderr(&output));
         let printed = crate::common::succeed(crate::common::sframe_link().arg("--sframe-script"));
         let sections = stdout(&printed);

@@ -64,25 +64,25 @@ fn a_return_address_in_a_register_during_a_call() {
     check(
         "of_others",
         &text("other", "add x9, x9, #1\n ret"),
-        "0..24 undecided: the function exits with a stack depth that differs from its entry\n24..32 made sp+0 u u\n",
+        "0..24 undecided: the stack depth at a function exit differs from the depth at the function entry\n24..32 made sp+0 u u\n",
     );
     check(
         "changed",
         &text("OUTLINED_FUNCTION_0", "mov x2, #1\n ret"),
-        "0..24 undecided: the function exits with a stack depth that differs from its entry\n24..32 made sp+0 u u\n",
+        "0..24 undecided: the stack depth at a function exit differs from the depth at the function entry\n24..32 made sp+0 u u\n",
     );
     // There are two ways out, one of them unknown.
     check(
         "two_ways",
         &text("OUTLINED_FUNCTION_0", "cbz x9, 1f\n br x10\n 1: ret"),
-        "0..24 undecided: the function exits with a stack depth that differs from its entry\n24..36 made sp+0 u u\n",
+        "0..24 undecided: the stack depth at a function exit differs from the depth at the function entry\n24..36 made sp+0 u u\n",
     );
     // The other way out is a function that changes the register.
     let [caller, callee] = text("OUTLINED_FUNCTION_0", "cbz x9, far\n ret");
     check(
         "conditional_tail_call",
         &[caller, callee, silent("far", "mov x2, #1\n ret")],
-        "0..24 undecided: the function exits with a stack depth that differs from its entry\n24..32 made sp+0 u u\n32..40 made sp+0 u u\n",
+        "0..24 undecided: the stack depth at a function exit differs from the depth at the function entry\n24..32 made sp+0 u u\n32..40 made sp+0 u u\n",
     );
 }
 

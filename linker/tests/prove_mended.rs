@@ -109,11 +109,11 @@ fn rows_are_kept_replaced_and_taken_out() {
 ",
         "\
 68.00 % of 25 bytes of code verified: 9 with a right row, 5 with a wrong row, 3 with a wrong row whose correction is unknown, 0 without a row
-    not verified, 3 bytes: indirect jump with unknown targets
+    not verified, 3 bytes: the code contains an indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
 verified functions: 2 of 5 (40.00 %), 1 of them corrected
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
-    not verified, 1 functions: indirect jump with unknown targets
+    not verified, 1 functions: the code contains an indirect jump with unknown targets
     not verified, 1 functions: unreachable code
 2 bytes fill room
 6..8: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
@@ -162,12 +162,12 @@ fn rows_are_made() {
   +0 sp+8 u c-8
 43..44
   +0 sp+8 u c-8
-44..51 left out: there is no call frame information, and no row can be synthesized from the code: indirect jump with unknown targets, at 0xffffffff8010002c
+44..51 left out: there is no call frame information, and no row can be synthesized from the code: the code contains an indirect jump with unknown targets, at 0xffffffff8010002c
 51..63 left out: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns
 ",
         "\
 65.00 % of 60 bytes of code verified: 21 with a right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
-    no row, 7 bytes: indirect jump with unknown targets
+    no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 12 bytes: the function is never called and never returns
     no row, 2 bytes: unreachable code
 verified functions: 1 of 1 (100.00 %), 0 of them corrected

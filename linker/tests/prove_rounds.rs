@@ -226,7 +226,7 @@ fn what_is_called_is_a_function() {
     check(
         "shared_depths",
         &text,
-        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: the function exits with a stack depth that differs from its entry\n13..15 missing: the function exits with a stack depth that differs from its entry\n",
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..13 undecided: the stack depth at a function exit differs from the depth at the function entry\n13..15 missing: the stack depth at a function exit differs from the depth at the function entry\n",
     );
 }
 
@@ -301,10 +301,10 @@ fn reasons_name_the_instruction() {
     }
     let expected = "5..7 the stack pointer is loaded from a register or from memory: Some(2)
 13..15 code paths with different stack depths join: Some(13)
-15..16 indirect jump with unknown targets: Some(16)
-16..18 indirect jump with unknown targets: Some(16)
-18..19 the function exits with a stack depth that differs from its entry: Some(19)
-19..20 the function exits with a stack depth that differs from its entry: Some(19)
+15..16 the code contains an indirect jump with unknown targets: Some(16)
+16..18 the code contains an indirect jump with unknown targets: Some(16)
+18..19 the stack depth at a function exit differs from the depth at the function entry: Some(19)
+19..20 the stack depth at a function exit differs from the depth at the function entry: Some(19)
 23..26 the stack pointer is loaded from a register or from memory: Some(20)
 33..35 the code follows a call that never returns: None
 ";
@@ -327,7 +327,7 @@ fn calls_of_what_is_no_code() {
     let found = prove_linked("rounds_no_code", TARGET, &text.concat(), &switch);
     assert_eq!(
         found,
-        "0..6 agrees\n6..25 undecided: the bytes are not a valid instruction\n25..27 made sp+8 u c-8\n"
+        "0..6 agrees\n6..25 undecided: the code contains bytes that are not a valid instruction\n25..27 made sp+8 u c-8\n"
     );
 }
 

@@ -27,13 +27,14 @@ fn a_jump_to_somewhere_with_another_stack_proves_nothing() {
     check(
         "unknown",
         &text,
-        "0..3 undecided: indirect jump with unknown targets\n",
+        "0..3 undecided: the code contains an indirect jump with unknown targets\n",
     );
     let text = [
         function("_start", "call silent\n ret"),
         silent("silent", "push %rbx\n jmp *%rax"),
     ];
-    let expected = "0..6 agrees\n6..9 missing: indirect jump with unknown targets\n";
+    let expected =
+        "0..6 agrees\n6..9 missing: the code contains an indirect jump with unknown targets\n";
     check("unknown_silent", &text, expected);
 }
 
@@ -134,7 +135,7 @@ fn a_way_out_with_another_stack_proves_nothing() {
     check(
         "unbalanced",
         &text,
-        "0..2 undecided: the function exits with a stack depth that differs from its entry\n",
+        "0..2 undecided: the stack depth at a function exit differs from the depth at the function entry\n",
     );
 }
 
@@ -165,12 +166,12 @@ fn a_named_piece_is_not_entered_by_a_call() {
             ),
         ]
     };
-    let expected = "0..3 undecided: indirect jump with unknown targets\n";
+    let expected = "0..3 undecided: the code contains an indirect jump with unknown targets\n";
     for suffix in [".cold", ".cold.1", ".warm"] {
         check("named_piece", &text(suffix), expected);
     }
     // By its name alone it is a function, and then its row is wrong.
-    let function = "0..3 undecided: indirect jump with unknown targets\n3..5 undecided: the function exits with a stack depth that differs from its entry\n";
+    let function = "0..3 undecided: the code contains an indirect jump with unknown targets\n3..5 undecided: the stack depth at a function exit differs from the depth at the function entry\n";
     check("named_function", &text("_x"), function);
 }
 
@@ -273,7 +274,7 @@ fn a_return_by_a_jump_is_not_followed_and_nothing_is_claimed() {
     check(
         "jump_back",
         &text,
-        "0..8 undecided: the function exits with a stack depth that differs from its entry\n8..14 missing: indirect jump with unknown targets\n",
+        "0..8 undecided: the stack depth at a function exit differs from the depth at the function entry\n8..14 missing: the code contains an indirect jump with unknown targets\n",
     );
 }
 
@@ -300,6 +301,6 @@ fn behind_bytes_that_are_no_instruction_anything_may_follow() {
     check(
         "no_instruction",
         &text,
-        "0..5 undecided: the bytes are not a valid instruction\n6..8 undecided: the bytes are not a valid instruction\n",
+        "0..5 undecided: the code contains bytes that are not a valid instruction\n6..8 undecided: the code contains bytes that are not a valid instruction\n",
     );
 }

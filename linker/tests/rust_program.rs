@@ -90,7 +90,7 @@ fn a_rust_program_gets_both_tables() {
 
     let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
     assert!(
-        stats.contains("functions left out of the tables: 0\n"),
+        stats.contains("functions left out of the unwind tables: 0\n"),
         "{stats}"
     );
     assert!(
@@ -255,7 +255,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
         assert!(output.status.success(), "{}", stderr(&output));
         stderr(&output)
     };
-    let expected = "sframe-link: warning: the link used --symbols=names instead of calls: no debug information: compile \
+    let expected = "sframe-link: warning: the link used --symbols=names instead of --symbols=calls: the image has no debug information: compile \
                     with debug = \"limited\" (-C debuginfo=1)\n";
     assert_eq!(link("--symbols=calls"), expected);
     assert_eq!(link("--symbols=names"), "");

@@ -104,26 +104,26 @@ fn functions() {
     expect(
         Version::V3,
         &[(28 + 8, 33)],
-        "error: .sframe: functions overlap the previous function (count: 1, first at 0x1020)\n",
+        "error: .sframe: functions in the unwind table overlap the previous function (count: 1, first at 0x1020)\n",
     );
     // The second one's start, half a page lower.
     let start = table(&X86_64, Version::V3)[ENTRY + 1];
     expect(
         Version::V3,
         &[(ENTRY + 1, start - 8)],
-        "error: .sframe: the table is marked as sorted, but its functions are not in order (count: 1, first at 0x820)\n",
+        "error: .sframe: the unwind table is marked as sorted, but its functions are not in order (count: 1, first at 0x820)\n",
     );
     // Where nobody says so it is allowed, and only cannot be verified.
     let mut bytes = table(&X86_64, Version::V3);
     (bytes[3], bytes[ENTRY + 1]) = (4, start - 8);
     let said =
-        "note: .sframe: the functions are not in order (count: 1, first at 0x820)\n".to_owned();
+        "note: .sframe: the functions in the unwind table are not in order (count: 1, first at 0x820)\n".to_owned();
     assert_eq!(say(&bytes, &X86_64), (said, false));
     expect(
         Version::V3,
         &[(ENTRY + 15, 1)],
-        "error: .sframe: the rows of function 1 are outside the table\n\
-         error: .sframe: the header has a row count of 4, but the functions have 2 rows\n",
+        "error: .sframe: the rows of function 1 are outside the unwind table\n\
+         error: .sframe: the header of the unwind table has a row count of 4, but the functions have 2 rows\n",
     );
 }
 
@@ -133,7 +133,7 @@ fn the_number_of_rows() {
         expect(
             version,
             &[(12, 5)],
-            "error: .sframe: the header has a row count of 5, but the functions have 4 rows\n",
+            "error: .sframe: the header of the unwind table has a row count of 5, but the functions have 4 rows\n",
         );
     }
 }
@@ -144,28 +144,28 @@ fn rows() {
         (
             0,
             2,
-            "note: .sframe: functions have no row for their start (count: 1, first at 0x1020)\n",
+            "note: .sframe: functions have no unwind row for their start address (count: 1, first at 0x1020)\n",
         ),
         (
             0,
             5,
-            "note: .sframe: functions have no row for their start (count: 1, first at 0x1020)\n\
-                error: .sframe: the rows of a function are not in order (count: 1, first at 0x1020)\n",
+            "note: .sframe: functions have no unwind row for their start address (count: 1, first at 0x1020)\n\
+                error: .sframe: the unwind rows of a function are not in order (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             0,
-            "note: .sframe: rows start at the same address as the previous row (count: 1, first at 0x1020)\n",
+            "note: .sframe: unwind rows start at the same address as the previous row (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             32,
-            "note: .sframe: rows start at the end of their function (count: 1, first at 0x1020)\n",
+            "note: .sframe: unwind rows start at the end of their function (count: 1, first at 0x1020)\n",
         ),
         (
             1,
             33,
-            "error: .sframe: rows start after the end of their function (count: 1, first at 0x1020)\n",
+            "error: .sframe: unwind rows start after the end of their function (count: 1, first at 0x1020)\n",
         ),
     ] {
         expect(Version::V3, &[(ROWS + 4 * row, start)], expected);
@@ -180,14 +180,14 @@ fn rows() {
 
 #[test]
 fn reserved_bits() {
-    let said = "note: .sframe: functions have reserved bits set (count: 1, first at 0x1020)\n";
+    let said = "note: .sframe: functions in the unwind table have reserved bits set (count: 1, first at 0x1020)\n";
     // Info; key B, which only AArch64 has; the second info; what fills an entry of version 2 up.
     expect(Version::V3, &[(ATTRIBUTES + 2, 1 << 6)], said);
     expect(Version::V3, &[(ATTRIBUTES + 2, 1 << 5)], said);
     expect(Version::V3, &[(ATTRIBUTES + 3, 1 << 7)], said);
     expect(Version::V2, &[(28 + 20 + 16, 1 << 7)], said);
     expect(Version::V2, &[(28 + 20 + 19, 1)], said);
-    let row = "note: .sframe: rows have reserved bits set (count: 1, first at 0x1020)\n";
+    let row = "note: .sframe: unwind rows have reserved bits set (count: 1, first at 0x1020)\n";
     expect(Version::V3, &[(ROWS + 1, 0xa3)], row);
     // A signed return address and key B are none on AArch64.
     let mut bytes = table(&AARCH64, Version::V3);
@@ -201,13 +201,13 @@ fn reserved_bits() {
 #[test]
 fn another_machine() {
     let bytes = table(&X86_64, Version::V3);
-    let said =
-        "error: .sframe: the table is for Amd64, but the file is for AArch64Little\n".to_owned();
+    let said = "error: .sframe: the unwind table is for Amd64, but the file is for AArch64Little\n"
+        .to_owned();
     assert_eq!(say(&bytes, &AARCH64), (said, true));
     let mut bytes = table(&AARCH64, Version::V3);
     bytes[4] = 1;
-    let said = "error: .sframe: the table is for AArch64Big, but the file is for AArch64Little\n\
-                error: .sframe: the table for AArch64Big has the wrong byte order\n";
+    let said = "error: .sframe: the unwind table is for AArch64Big, but the file is for AArch64Little\n\
+                error: .sframe: the unwind table for AArch64Big has the wrong byte order\n";
     assert_eq!(say(&bytes, &AARCH64), (said.to_owned(), true));
 }
 
@@ -250,7 +250,7 @@ fn check_fails() {
     assert!(said.contains(": 0 differences\n"), "{said}");
     assert!(
         said.contains(
-            "error: .sframe: the header has a row count of 9, but the functions have 1 rows\n"
+            "error: .sframe: the header of the unwind table has a row count of 9, but the functions have 1 rows\n"
         ),
         "{said}"
     );

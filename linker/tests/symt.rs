@@ -322,7 +322,7 @@ fn damaged_files_are_refused() {
     for (at, words) in [
         (7, "version"),
         (8, "addresses"),
-        (11, "lower than the previous one"),
+        (11, "lower than the previous address"),
         (12, "addresses"),
         (16, "symbols"),
         (24, "text"),

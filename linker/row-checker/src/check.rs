@@ -40,10 +40,10 @@ pub struct Reason {
 
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            self.why
-                .map_or("the code computes a different value", Why::words),
-        )
+        f.write_str(self.why.map_or(
+            "the code computes a value that differs from the unwind row",
+            Why::words,
+        ))
     }
 }
 

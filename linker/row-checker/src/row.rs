@@ -72,7 +72,7 @@ pub enum Part {
 impl std::fmt::Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Entry => f.write_str("the kind of entry (call or trap)"),
+            Self::Entry => f.write_str("the way the CPU enters the function (call or trap)"),
             Self::Cfa => f.write_str("the CFA"),
             Self::ReturnAddress => f.write_str("the return address"),
             Self::FramePointer => f.write_str("the caller's frame pointer"),

@@ -105,28 +105,38 @@ impl Why {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Entered => "the value at the function entry is unknown",
-            Self::Ways => "code paths with different values join",
-            Self::Written => "an instruction overwrites the value",
+            Self::Entered => "the register value at the function entry is unknown",
+            Self::Ways => "code paths with different values for the unwind row join",
+            Self::Written => "an instruction overwrites a value that the unwind row needs",
             Self::Moved => {
                 "the code moves the stack pointer by an unknown amount or changes the return address"
             }
-            Self::Stored => "a store may overwrite the saved value",
-            Self::NothingStored => "the value is loaded from memory with unknown content",
-            Self::NotFollowed => "the value is loaded from an unknown stack address",
-            Self::CalleeMay => "a called function may overwrite the value",
-            Self::CalleeDoes => "a called function does not preserve the value",
+            Self::Stored => {
+                "a store instruction may overwrite a saved value that the unwind row needs"
+            }
+            Self::NothingStored => {
+                "a value that the unwind row needs is loaded from memory with unknown content"
+            }
+            Self::NotFollowed => {
+                "a value that the unwind row needs is loaded from an unknown stack address"
+            }
+            Self::CalleeMay => "a called function may overwrite a value that the unwind row needs",
+            Self::CalleeDoes => {
+                "a called function does not preserve a value that the unwind row needs"
+            }
             Self::NoWay => "the code is unreachable",
             Self::Taken => {
-                "the address of this code is taken, but no function is declared at that address"
+                "the program uses the address of the code as a value, but declares no function at the address"
             }
-            Self::AnyJump => "a jump with unknown targets may reach this code",
+            Self::AnyJump => "a jump with unknown targets may reach the code",
             Self::DeclaredOtherwise => {
-                "the function is never called, and its first row does not describe the state after a call"
+                "the function is never called, and its first unwind row does not describe the state after a call"
             }
-            Self::NotEntered => "nothing in the code shows that the CPU enters this trap handler",
+            Self::NotEntered => {
+                "the code contains no evidence that the CPU enters the function as a trap handler"
+            }
             Self::LeadsToTrapReturn => {
-                "the code is never called, and continues to a return from a trap"
+                "the code is never called, but leads to an instruction that returns from a trap"
             }
         }
     }

@@ -231,8 +231,8 @@ fn with_subject(
         let subject = Subject::parse_with(data, starts)?;
         if let Some((offset, error)) = subject.symbols_error {
             eprintln!(
-                "sframe: warning: {}: section .symbols at offset {offset}: {error}; using the symbol table for names",
-                file.display()
+                "sframe: warning: using names from the symbol table of {path}, because section .symbols at offset {offset} cannot be used: {error}",
+                path = file.display()
             );
         }
         act(data, &subject)

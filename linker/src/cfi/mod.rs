@@ -144,15 +144,20 @@ impl Frames {
             if let Some(got) = image.section(".got")? {
                 bases = bases.set_got(got.address);
             }
-            let more = Self::parse(architecture, section.data, endian, &bases)
-                .with_context(|| format!("section .eh_frame at offset {}", section.offset))?;
+            let more =
+                Self::parse(architecture, section.data, endian, &bases).with_context(|| {
+                    format!(
+                        "cannot read section .eh_frame at offset {offset}",
+                        offset = section.offset
+                    )
+                })?;
             frames.add(more);
         }
         if let Some((offset, data)) = debug_frame {
             let code = image.code();
             let is_code = |address| code.iter().any(|range| range.contains(&address));
             let more = Self::parse_debug_frame(architecture, &data, endian, is_code)
-                .with_context(|| format!("section .debug_frame at offset {offset}"))?;
+                .with_context(|| format!("cannot read section .debug_frame at offset {offset}"))?;
             frames.add(more);
         }
         Ok(frames)

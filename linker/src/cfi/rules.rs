@@ -104,7 +104,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             let scale = architecture.cfa_scale;
             return Err(rule(
                 "CFA",
-                &format!("the offset in the rule is not a multiple of {scale}"),
+                &format!("the CFA offset is not a multiple of {scale}"),
             ));
         }
         Ok(Converted::Row(converted))
@@ -215,7 +215,10 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
                 offset: offset - self.architecture.stack_pointer_offset,
             },
             Rule::Saved { .. } if self.architecture.stack_pointer_offset != 0 => {
-                return Err(rule(of, "is loaded from memory, but differs from the CFA"));
+                return Err(rule(
+                    of,
+                    "unsupported rule: the value is loaded from memory, but differs from the CFA",
+                ));
             }
             other => other,
         };
@@ -266,7 +269,10 @@ fn rebase(of: &'static str, relative: Rule, cfa: Rule) -> Result<Rule, Construct
         offset: of_cfa,
     } = cfa
     else {
-        return Err(rule(of, "is relative to a CFA that is loaded from memory"));
+        return Err(rule(
+            of,
+            "unsupported rule: the value is relative to a CFA that is loaded from memory",
+        ));
     };
     let offset = of_cfa
         .checked_add(offset)
@@ -313,17 +319,22 @@ fn rule(of: &'static str, rule: &str) -> Construct {
 fn describe(pattern: Pattern) -> String {
     match pattern {
         Pattern::Sum(register, offset) => {
-            format!("unsupported expression (register {}{offset:+})", register.0)
+            format!(
+                "unsupported DWARF expression (register {number}{offset:+})",
+                number = register.0
+            )
         }
         Pattern::Load(register, offset) => {
             format!(
-                "unsupported expression (word at register {}{offset:+})",
-                register.0
+                "unsupported DWARF expression (word at register {number}{offset:+})",
+                number = register.0
             )
         }
-        Pattern::FromCfa(offset) => format!("unsupported expression (CFA{offset:+})"),
-        Pattern::Plt(_) => "unsupported expression (unaligned PLT entries)".to_owned(),
-        Pattern::Other(operations) => format!("unsupported expression ({operations} operations)"),
+        Pattern::FromCfa(offset) => format!("unsupported DWARF expression (CFA{offset:+})"),
+        Pattern::Plt(_) => "unsupported DWARF expression for unaligned PLT entries".to_owned(),
+        Pattern::Other(operations) => {
+            format!("unsupported DWARF expression ({operations} operations)")
+        }
     }
 }
 

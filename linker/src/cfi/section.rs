@@ -32,8 +32,10 @@ where
     let step = Step::new("reading call frames", section.section().len());
     loop {
         let damaged = || match last {
-            Some(offset) => format!("the section is damaged after the entry at offset {offset:#x}"),
-            None => "the section is damaged at its first entry".to_owned(),
+            Some(offset) => {
+                format!("the call frame section is damaged after the entry at offset {offset:#x}")
+            }
+            None => "the call frame section is damaged at its first entry".to_owned(),
         };
         let Some(entry) = entries.next().with_context(damaged)? else {
             break;

@@ -45,15 +45,15 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     for (index, function) in frames.functions.iter().enumerate() {
         writeln!(
             out,
-            "    func idx [{index}]: pc = {:#x}, size = {} bytes{}{}",
-            function.start,
-            function.size,
-            if function.signal {
+            "    func idx [{index}]: pc = {start:#x}, size = {size} bytes{attribute}{name}",
+            start = function.start,
+            size = function.size,
+            attribute = if function.signal {
                 ", attr = \"S\""
             } else {
                 ""
             },
-            name(subject, function.start),
+            name = name(subject, function.start),
         )?;
         writeln!(
             out,
@@ -81,8 +81,9 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     for left in &frames.left_out {
         writeln!(
             out,
-            "    damaged function at {:#x}, {} bytes\n",
-            left.start, left.size
+            "    damaged unwind rows of the function at {start:#x}, {size} bytes\n",
+            start = left.start,
+            size = left.size
         )?;
     }
     Ok(())
@@ -147,7 +148,11 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
     };
     let of_map = match of_map {
         Ok((row, _)) => {
-            write!(out, ", {}, from the rule map", line(&row, row.kept.rules()))?;
+            write!(
+                out,
+                ", {rules}, from the unwind rule map",
+                rules = line(&row, row.kept.rules())
+            )?;
             return Ok(true);
         }
         Err(error) => error,
@@ -167,7 +172,7 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
             );
             write!(out, ", {line}, from the exception table (valid at calls)")?;
         }
-        Err(error) => write!(out, ", {of_map}; exception table: {error}")?,
+        Err(error) => write!(out, ", unwind rule map: {of_map}; exception table: {error}")?,
     }
     Ok(true)
 }

@@ -64,7 +64,8 @@ pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<C
     image.check_no_overlays()?;
     let subject = Subject::parse_with(data, starts)?;
     if let Some((offset, error)) = subject.symbols_error {
-        return Err(error).with_context(|| format!("section .symbols at offset {offset}"));
+        return Err(error)
+            .with_context(|| format!("cannot read section .symbols at offset {offset}"));
     }
     if subject.section.is_none() && subject.map.is_none() {
         bail!("no section .unwind_map");
@@ -164,8 +165,9 @@ pub fn check(data: &[u8], starts: StartRule, package: Option<&Path>) -> Result<C
             if with_lines && !code.has_lines {
                 symbols_uncompared = Some("no debug information");
             } else if !code.missing.is_empty() {
-                symbols_uncompared =
-                    Some("the .dwo files with the debug information of this file are missing");
+                symbols_uncompared = Some(
+                    "the .dwo files with the debug information of the checked file are missing",
+                );
             }
             match symbols_uncompared {
                 Some(_) => None,
@@ -229,8 +231,12 @@ fn compare_map(subject: &Subject<'_>, own: Option<&Frames>) -> Result<Option<map
     let (Some(map), Some(own)) = (&subject.map, own) else {
         return Ok(None);
     };
-    map.verify()
-        .with_context(|| format!("section .unwind_map at offset {}", subject.map_offset))?;
+    map.verify().with_context(|| {
+        format!(
+            "section .unwind_map at offset {offset} is damaged",
+            offset = subject.map_offset
+        )
+    })?;
     if subject.only_map().is_some() {
         return Ok(None);
     }

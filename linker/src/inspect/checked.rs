@@ -94,60 +94,63 @@ impl Accepted {
         let hundredths = self.proven * 10_000 / self.bytes.max(1);
         writeln!(
             out,
-            "the checker proved the unwind rows of {} of {} code bytes, {}.{:02} %",
-            self.proven,
-            self.bytes,
-            hundredths / 100,
-            hundredths % 100,
+            "the checker proved the unwind rows of {proven} of {bytes} code bytes, {whole}.{hundredth:02} %",
+            proven = self.proven,
+            bytes = self.bytes,
+            whole = hundredths / 100,
+            hundredth = hundredths % 100,
         )?;
         if let Some(bytes) = self.listed {
             writeln!(
                 out,
-                "the tables mark the rows of {bytes} code bytes as unproven"
+                "the unwind tables mark the rows of {bytes} code bytes as unproven"
             )?;
         }
         if let Some((bytes, first)) = self.unlisted {
             writeln!(
                 out,
-                "error: the tables do not mark the unproven rows of {bytes} code bytes, first at {first:#x}; link the image again"
+                "error: the unwind tables do not mark the unproven rows of {bytes} code bytes (first at {first:#x}) as unproven; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the tables mark the row at {at:#x} as proven if the CPU entered the function by a trap, but the code does not prove the row; link the image again"
+                "error: the unwind tables mark the row at {at:#x} as proven on condition that the CPU entered the function by a trap, but the code does not prove the row; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {
             writeln!(
                 out,
-                "error: for the code at {at:#x}, the tables contain a link register location that the code does not prove; link the image again"
+                "error: for the code at {at:#x}, the unwind tables contain a link register location that the code does not prove; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_stack_pointer {
             writeln!(
                 out,
-                "error: for the code at {at:#x}, the tables contain a stack pointer value that the code does not load; link the image again"
+                "error: for the code at {at:#x}, the unwind tables contain a stack pointer value that the code does not load; link the image again"
             )?;
         }
         let mut reasons: Vec<_> = self.unproven.iter().collect();
         reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {
-            let why = why.map_or("the code computes a different value", Why::words);
+            let why = why.map_or(
+                "the code computes a value that differs from the unwind row",
+                Why::words,
+            );
             let place = match symbols.at(*first) {
                 Some(symbol) => Names::Short.name(&symbol.name),
                 None => "code without a symbol name".to_owned(),
             };
             writeln!(
                 out,
-                "    {bytes} bytes: {part} is unproven, because {why}; first at {first:#x}, {place}"
+                "    {bytes} bytes of code: {part} is unproven, because {why} (first at {first:#x}, in {place})"
             )?;
         }
         if reasons.len() > MAX_REASONS {
             writeln!(
                 out,
-                "    {} more reasons are not shown",
-                reasons.len() - MAX_REASONS
+                "    {more} more reasons for unproven rows are not shown",
+                more = reasons.len() - MAX_REASONS
             )?;
         }
         Ok(())

@@ -26,10 +26,10 @@ pub fn dump(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
             let name = name.map_or(String::new(), |(name, _, _)| format!("  {name}"));
             writeln!(
                 out,
-                "    func idx [{index}]: pc = {:#x}, size = {} bytes{}{name}",
-                function.start(),
-                function.size(),
-                attributes(&function),
+                "    func idx [{index}]: pc = {start:#x}, size = {size} bytes{attributes}{name}",
+                start = function.start(),
+                size = function.size(),
+                attributes = attributes(&function),
             )?;
             rows(&section, &function, out)?;
             writeln!(out)?;
@@ -65,18 +65,18 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let bytes = list.bytes();
     writeln!(
         out,
-        "    Proof: all rows, except the rows of {bytes} bytes of code"
+        "    Proof: all unwind rows are proven, except the rows of {bytes} bytes of code"
     )?;
     for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
         let unless = match is_entered {
-            true => ", unless the CPU entered the function by a trap",
+            true => " (proven if the CPU entered the function by a trap)",
             false => "",
         };
         writeln!(
             out,
-            "    unproven: pc = {:#x}, size = {size} bytes{unless}",
-            range.start
+            "    unproven: pc = {start:#x}, size = {size} bytes{unless}",
+            start = range.start
         )?;
     }
     for (range, rule) in subject.links(own.as_ref()).ranges() {
@@ -87,16 +87,16 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "    link register: pc = {:#x}, size = {size} bytes, {place}",
-            range.start
+            "    link register: pc = {start:#x}, size = {size} bytes, location = {place}",
+            start = range.start
         )?;
     }
     for (range, value) in subject.stack_pointers(own.as_ref()).ranges() {
         let size = range.end.wrapping_sub(range.start);
         writeln!(
             out,
-            "    stack pointer: pc = {:#x}, size = {size} bytes, {value:#x}",
-            range.start
+            "    stack pointer: pc = {start:#x}, size = {size} bytes, value = {value:#x}",
+            start = range.start
         )?;
     }
     writeln!(out)
@@ -128,7 +128,10 @@ fn attributes(function: &Function<'_>) -> String {
         text.push_str(", pauth = B key");
     }
     if function.is_pc_mask() {
-        text.push_str(&format!(", block = {} bytes", function.block_size()));
+        text.push_str(&format!(
+            ", block = {size} bytes",
+            size = function.block_size()
+        ));
     }
     text
 }
@@ -161,8 +164,8 @@ fn rows(section: &Section<'_>, function: &Function<'_>, out: &mut dyn Write) -> 
     if count < function.row_count() {
         writeln!(
             out,
-            "    damaged: {} more rows cannot be read",
-            function.row_count() - count
+            "    damaged: {more} more rows of the function cannot be read",
+            more = function.row_count() - count
         )?;
     }
     Ok(())

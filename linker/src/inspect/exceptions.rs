@@ -43,9 +43,9 @@ impl<'data> Exceptions<'data> {
             let address = u32::try_from(section.address);
             ensure!(
                 address.is_ok(),
-                "section {name} at offset {}: address {:#x} does not fit in 32 bits",
-                section.offset,
-                section.address
+                "the address {address:#x} of section {name} (at file offset {offset}) does not fit in 32 bits",
+                address = section.address,
+                offset = section.offset
             );
             Ok(Some((section.offset, (section.data, address.unwrap_or(0)))))
         };

@@ -49,10 +49,13 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
         Some(map) => map.look_up(address, &mut found),
         None => RowSource::look_up(&subject.tables, address, &mut found),
     };
-    match outcome.map(|()| found.proof) {
-        Ok(Proof::Unproven) => write!(out, ", unproven")?,
-        Ok(Proof::IfEntered) => write!(out, ", proven if the CPU entered the function by a trap")?,
-        _ => {}
+    let proof = match outcome.map(|()| found.proof) {
+        Ok(Proof::Unproven) => Some("unproven"),
+        Ok(Proof::IfEntered) => Some("proven if the CPU entered the function by a trap"),
+        _ => None,
+    };
+    if let Some(proof) = proof {
+        write!(out, ", {proof}")?;
     }
     writeln!(out)?;
     for (name, place) in inlined_into {
@@ -75,11 +78,11 @@ fn rules(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::Result
             let texts = texts(&row, &section);
             write!(
                 out,
-                ", cfa {}, ra {}{}, fp {}",
-                texts.cfa,
-                texts.return_address,
-                if row.signed { "[s]" } else { "" },
-                texts.frame_pointer
+                ", cfa {cfa}, ra {ra}{signed}, fp {fp}",
+                cfa = texts.cfa,
+                ra = texts.return_address,
+                signed = if row.signed { "[s]" } else { "" },
+                fp = texts.frame_pointer
             )?;
         }
         None => {

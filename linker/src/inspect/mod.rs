@@ -85,7 +85,7 @@ impl<'data> Subject<'data> {
         let section = image::section(&file, sframe::SECTION)?;
         let section = match section {
             None if !is_arm => bail!(
-                "the file has no section .sframe: link with sframe-link, or add the section with sframe make"
+                "the file has no section .sframe: link with sframe-link, or run `sframe make` to add the section"
             ),
             section => section,
         };
@@ -93,7 +93,12 @@ impl<'data> Subject<'data> {
         let tables = Tables::with(bytes, address, starts);
         if let Some(section) = &section {
             for table in tables.sections() {
-                table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
+                table.with_context(|| {
+                    format!(
+                        "cannot read section .sframe at offset {offset}",
+                        offset = section.offset
+                    )
+                })?;
             }
         }
         let blob = image::section(&file, symbols::SECTION)?
@@ -115,7 +120,12 @@ impl<'data> Subject<'data> {
         let map_offset = map.map_or(0, |section| section.offset);
         let map = map.map(|section| {
             let parsed = Map::parse(section.data, section.address);
-            parsed.with_context(|| format!("section .unwind_map at offset {}", section.offset))
+            parsed.with_context(|| {
+                format!(
+                    "cannot read section .unwind_map at offset {offset}",
+                    offset = section.offset
+                )
+            })
         });
         let map = map.transpose()?;
         let exceptions = match is_arm {

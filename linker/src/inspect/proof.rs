@@ -126,8 +126,8 @@ impl Proven {
             };
             writeln!(
                 out,
-                "{start:#x}, {size} bytes, {}: the code is an interrupt handler {with} an error code, but call frame information describes a called function",
-                self.place(start),
+                "{start:#x}, {size} bytes, {name}: the code is an interrupt handler {with} an error code, but call frame information describes a called function",
+                name = self.place(start),
             )?;
         }
         let bytes =
@@ -138,10 +138,10 @@ impl Proven {
         };
         writeln!(
             out,
-            "places where call frame information contradicts the code: {} ({} bytes){handlers}; places where the table contradicts the code: {}",
-            self.mended.len(),
-            bytes(&self.mended),
-            self.wrong.len(),
+            "call frame information contradicts the code at {places} places ({bytes} bytes){handlers}; the unwind table contradicts the code at {wrong} places",
+            places = self.mended.len(),
+            bytes = bytes(&self.mended),
+            wrong = self.wrong.len(),
         )?;
         self.functions.write(out)?;
         self.tally.write(out)?;
@@ -158,9 +158,9 @@ impl Proven {
         let name = self.place(one.start);
         writeln!(
             out,
-            "{:#x}, {} bytes, {name}: {what}",
-            one.start,
-            one.end - one.start
+            "{start:#x}, {size} bytes, {name}: {what}",
+            start = one.start,
+            size = one.end - one.start
         )?;
         if let Some(before) = &one.before {
             writeln!(out, "    after {before}")?;

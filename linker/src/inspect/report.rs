@@ -19,7 +19,7 @@ impl Check {
             Some(proven) => proven.write(out)?,
             None => writeln!(
                 out,
-                "rows not compared with the code, because the instruction set is not supported"
+                "unwind rows were not compared with the code, because the instruction set is not supported"
             )?,
         }
         for difference in &comparison.differences {
@@ -29,10 +29,10 @@ impl Check {
             let LeftOut { start, size, why } = left;
             writeln!(
                 out,
-                "{start:#x}, {size} bytes: {}: {why}",
-                match self.table {
-                    map::SECTION => "the function cannot be described in a rule map",
-                    _ => "the function cannot be described in SFrame",
+                "{start:#x}, {size} bytes: {left_out}: {why}",
+                left_out = match self.table {
+                    map::SECTION => "an unwind rule map cannot describe the function",
+                    _ => "the SFrame format cannot describe the function",
                 }
             )?;
         }
@@ -43,16 +43,16 @@ impl Check {
             let name = Names::Short.name(name);
             writeln!(
                 out,
-                "{start:#x}, {size} bytes, {name}: declared to have no caller"
+                "{start:#x}, {size} bytes, {name}: the function is declared to have no caller"
             )?;
         }
         writeln!(
             out,
-            "compared {} functions, {} rows and {} addresses: {} differences",
-            comparison.functions,
-            comparison.rows,
-            comparison.addresses,
-            comparison.differences.len(),
+            "compared {functions} functions, {rows} unwind rows and {addresses} addresses: {differences} differences",
+            functions = comparison.functions,
+            rows = comparison.rows,
+            addresses = comparison.addresses,
+            differences = comparison.differences.len(),
         )?;
         if let Some(map) = &self.map {
             for difference in &map.differences {
@@ -70,10 +70,10 @@ impl Check {
             None => {}
         }
         match &self.code {
-            Ok(0) => writeln!(out, "the tables contain no checksums of the code")?,
+            Ok(0) => writeln!(out, "the unwind tables contain no checksums of the code")?,
             Ok(bytes) => writeln!(
                 out,
-                "{bytes} bytes of code match the checksums in the tables"
+                "{bytes} bytes of code match the checksums in the unwind tables"
             )?,
             Err(why) => writeln!(out, "error: {why}")?,
         }
@@ -83,15 +83,16 @@ impl Check {
             if !covered.is_at_least(least) {
                 writeln!(
                     out,
-                    "error: less than {least} % of the code has unwind rows: {ADVICE}"
+                    "error: less than {least} % of the code has unwind rows, so {ADVICE}"
                 )?;
             }
         }
         if self.uncompared > 0 {
             writeln!(
                 out,
-                "functions not compared: {}, because only {} describes them",
-                self.uncompared, self.table
+                "functions not compared: {count}, because only {table} describes them",
+                count = self.uncompared,
+                table = self.table
             )?;
         }
         if let Some(why) = self.symbols_uncompared {
@@ -105,11 +106,11 @@ impl Check {
         }
         writeln!(
             out,
-            "compared .symbols with debug information at {} addresses, {} with all inlined frames and {} with only the outermost line: {} differences",
-            symbols.answers,
-            symbols.exact,
-            symbols.outer,
-            symbols.differences.len(),
+            "compared .symbols with debug information at {addresses} addresses, {exact} with all inlined frames and {outer} with only the outermost line: {differences} differences",
+            addresses = symbols.answers,
+            exact = symbols.exact,
+            outer = symbols.outer,
+            differences = symbols.differences.len(),
         )?;
         let (exact, faults) = (symbols.exact_faults, symbols.faults);
         writeln!(

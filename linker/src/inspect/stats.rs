@@ -75,8 +75,8 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
     if unwinding > 0 && !is_arm {
         writeln!(
             out,
-            ".sframe has {} of the size of .eh_frame and .eh_frame_hdr",
-            percent(sframe, unwinding)
+            ".sframe has {percent} of the size of .eh_frame and .eh_frame_hdr",
+            percent = percent(sframe, unwinding)
         )?;
     }
     if !is_arm {
@@ -130,13 +130,13 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
-        ".sframe, in bytes: header {header}, functions {index}, rows {rows} ({used} rows, {stored} stored)"
+        "size of .sframe in bytes: header {header}, functions {index}, rows {rows} (count {used}, stored {stored})"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
         bytes => writeln!(
             out,
-            ", proof {unproven}, code {code}, address {addresses}, checksum {bytes}"
+            ", proof {unproven}, code checksums {code}, address {addresses}, table checksum {bytes}"
         ),
     }
 }
@@ -190,7 +190,7 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
     };
     let words = match subject.section {
         Some(_) => "the function is in .eh_frame, but not in .sframe",
-        None => "the function is in call frame information, but not in .unwind_map",
+        None => "call frame information contains the function, but .unwind_map does not",
     };
     for function in &frames.functions {
         if !has(function.start) {
@@ -210,8 +210,8 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
     if reasons.len() > BIGGEST {
         writeln!(
             out,
-            "          {} more reasons are not shown",
-            reasons.len() - BIGGEST
+            "          {more} more reasons for missing rows are not shown",
+            more = reasons.len() - BIGGEST
         )?;
     }
     Ok(())
@@ -227,9 +227,9 @@ fn arm_rows(subject: &Subject<'_>, own: &Frames, out: &mut dyn Write) -> io::Res
     let signal = functions.iter().filter(|one| one.signal).count();
     writeln!(
         out,
-        "{} functions, {} rows; {signal} signal frames",
-        functions.len(),
-        own.row_count()
+        "{count} functions, {rows} rows; {signal} signal frames",
+        count = functions.len(),
+        rows = own.row_count()
     )?;
     functions.sort_by_key(|function| (Reverse(function.rows.len()), function.start));
     writeln!(out, "most rows:")?;
@@ -257,8 +257,8 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let signal = functions.iter().filter(|f| f.is_signal_frame()).count();
     writeln!(
         out,
-        "{} functions, {rows} rows; {flexible} flexible functions, {signal} signal frames",
-        functions.len(),
+        "{count} functions, {rows} rows; {flexible} flexible functions, {signal} signal frames",
+        count = functions.len(),
     )?;
     functions.sort_by_key(|function| (Reverse(function.row_count()), function.start()));
     writeln!(out, "most rows:")?;

@@ -75,7 +75,11 @@ impl Strict {
             let severity = if finding.is_error { "error" } else { "note" };
             write!(out, "{severity}: .sframe: {}", finding.what)?;
             match finding.first {
-                Some(first) => writeln!(out, " (count: {}, first at {first:#x})", finding.count)?,
+                Some(first) => writeln!(
+                    out,
+                    " (count: {count}, first at {first:#x})",
+                    count = finding.count
+                )?,
                 None => writeln!(out)?,
             }
         }
@@ -97,18 +101,21 @@ impl Strict {
     fn header(&mut self, section: &Section<'_>, architecture: &Architecture) {
         let (found, expected) = (section.abi(), architecture.abi());
         if found != expected {
-            let what = format!("the table is for {found:?}, but the file is for {expected:?}");
+            let what =
+                format!("the unwind table is for {found:?}, but the file is for {expected:?}");
             self.add(ERROR, &what, None);
         }
         if section.byte_order() != found.byte_order() {
-            let what = format!("the table for {found:?} has the wrong byte order");
+            let what = format!("the unwind table for {found:?} has the wrong byte order");
             self.add(ERROR, &what, None);
         }
         if found == Abi::Amd64
             && section.fixed_return_address_offset() != format::AMD64_RETURN_ADDRESS_OFFSET
         {
             let offset = section.fixed_return_address_offset();
-            let what = format!("the fixed offset of the return address is {offset}, not -8");
+            let what = format!(
+                "the unwind table has the fixed return address offset {offset}, but x86-64 requires -8"
+            );
             self.add(ERROR, &what, None);
         }
     }
@@ -121,7 +128,7 @@ impl Strict {
         for index in 0..section.function_count() {
             let raw = Raw::of(section, bytes, index);
             let Some(function) = section.function(index) else {
-                let what = format!("the rows of function {index} are outside the table");
+                let what = format!("the rows of function {index} are outside the unwind table");
                 self.add(ERROR, &what, None);
                 continue;
             };
@@ -130,15 +137,23 @@ impl Strict {
                 match is_sorted {
                     true => self.add(
                         ERROR,
-                        "the table is marked as sorted, but its functions are not in order",
+                        "the unwind table is marked as sorted, but its functions are not in order",
                         start,
                     ),
-                    false => self.add(NOTE, "the functions are not in order", start),
+                    false => self.add(
+                        NOTE,
+                        "the functions in the unwind table are not in order",
+                        start,
+                    ),
                 }
             }
             before = function.start();
             if raw.has_reserved_bits(section) {
-                self.add(NOTE, "functions have reserved bits set", start);
+                self.add(
+                    NOTE,
+                    "functions in the unwind table have reserved bits set",
+                    start,
+                );
             }
             let count = u64::from(function.row_count());
             all += count;
@@ -151,7 +166,7 @@ impl Strict {
         let header = u64::from(section.row_count());
         if ![all, stored].contains(&header) {
             let what = format!(
-                "the header has a row count of {header}, but the functions have {all} rows"
+                "the header of the unwind table has a row count of {header}, but the functions have {all} rows"
             );
             self.add(ERROR, &what, None);
         }
@@ -168,27 +183,43 @@ impl Strict {
         for row in function.rows() {
             match before {
                 None if row.offset > 0 => {
-                    self.add(NOTE, "functions have no row for their start", start);
+                    self.add(
+                        NOTE,
+                        "functions have no unwind row for their start address",
+                        start,
+                    );
                 }
                 Some(before) if row.offset < before => {
-                    self.add(ERROR, "the rows of a function are not in order", start);
+                    self.add(
+                        ERROR,
+                        "the unwind rows of a function are not in order",
+                        start,
+                    );
                 }
                 Some(before) if row.offset == before => {
                     self.add(
                         NOTE,
-                        "rows start at the same address as the previous row",
+                        "unwind rows start at the same address as the previous row",
                         start,
                     );
                 }
                 _ => {}
             }
             if row.offset > size {
-                self.add(ERROR, "rows start after the end of their function", start);
+                self.add(
+                    ERROR,
+                    "unwind rows start after the end of their function",
+                    start,
+                );
             } else if row.offset == size && size > 0 {
-                self.add(NOTE, "rows start at the end of their function", start);
+                self.add(
+                    NOTE,
+                    "unwind rows start at the end of their function",
+                    start,
+                );
             }
             if row.signed && !is_arm {
-                self.add(NOTE, "rows have reserved bits set", start);
+                self.add(NOTE, "unwind rows have reserved bits set", start);
             }
             (count, before) = (count + 1, Some(row.offset));
         }
@@ -211,7 +242,7 @@ impl Strict {
             if reached.is_some_and(|reached| start <= reached) {
                 self.add(
                     ERROR,
-                    "functions overlap the previous function",
+                    "functions in the unwind table overlap the previous function",
                     Some(start),
                 );
             }

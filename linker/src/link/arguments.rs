@@ -287,7 +287,7 @@ mod tests {
             ),
             (
                 "--sframe",
-                "--sframe needs a value: see sframe-link --sframe-help",
+                "option --sframe needs a value: run `sframe-link --sframe-help` for a description",
             ),
         ] {
             assert_eq!(parse(&[argument]).unwrap_err().to_string(), expected);

@@ -81,7 +81,7 @@ pub(super) fn link_and_fill(
             Linked::Again(other) => attempt = other,
         }
     }
-    let why = format!("no place for the tables after all code: {PLACE_THEM}");
+    let why = format!("no place for the unwind tables after all code: {PLACE_THEM}");
     untabled::link(line, linker, names, &why)
 }
 
@@ -155,7 +155,7 @@ fn link(
             return Ok(Linked::Done(untabled::link(line, linker, names, &why)?));
         }
         Err(why) if image::is_unsupported(&data) => {
-            bail!("{why:#}; --sframe-unsupported=link links without tables")
+            bail!("{why:#}; to link without unwind tables, pass --sframe-unsupported=link")
         }
         other => other?,
     };
@@ -271,9 +271,9 @@ fn fill(
     let has_build_id = plan.line.has_build_id();
     if let Some(section) = loaded::hidden_build_id(&linked)?.filter(|_| has_build_id) {
         eprintln!(
-            "sframe-link: warning: the tables contain no build ID, because the build ID is in section {}, which is not a note section: give \
+            "sframe-link: warning: the unwind tables contain no build ID, because the build ID is in section {name}, which is not a note section: give \
              .note.gnu.build-id its own output section in the linker script",
-            printable(&section),
+            name = printable(&section),
         );
     }
     let patches = tables.patches(&linked, within)?;
@@ -333,7 +333,7 @@ fn refused(
             let complaint = script::first_error(&outcome.messages);
             (
                 places,
-                format!("the linker cannot place tables after section {place}: {complaint}"),
+                format!("the linker cannot place unwind tables after section {place}: {complaint}"),
             )
         }
     };

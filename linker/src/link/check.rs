@@ -34,24 +34,24 @@ impl Tables {
             return self.check_map(image, None);
         }
         let section = image.section(crate::sframe::SECTION)?;
-        let section =
-            section.context("the written image contains no .sframe; please report this")?;
+        let section = section
+            .context("the written image contains no section .sframe; please report this bug")?;
         let tables = sframe::Tables::new(section.data, section.address);
         tables
             .verify()
-            .context("the written .sframe is invalid (please report this)")?;
+            .context("the written section .sframe is invalid (please report this bug)")?;
         let comparison = compare(&tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written .sframe differs from the rows of this link at {} addresses, the first is {first}; please report this",
-                comparison.differences.len(),
+                "the written .sframe differs from the generated unwind rows at {count} addresses (first difference: {first}); please report this bug",
+                count = comparison.differences.len(),
             );
         }
         self.check_proof(".sframe", &tables, true)?;
         let links = InterruptedLinks::listed(&tables, &self.frames.functions, u64::MAX);
         if let Some(at) = links.beyond(&self.links).or(self.links.beyond(&links)) {
             bail!(
-                "the written .sframe contains a wrong location of the link register at {at:#x}; please report this"
+                "for the code at {at:#x}, the written .sframe contains a wrong link register location; please report this bug"
             );
         }
         self.check_stack_pointers(image, ".sframe", &tables)?;
@@ -69,7 +69,7 @@ impl Tables {
         match listed.beyond(&right).or(right.beyond(&listed)) {
             None => Ok(()),
             Some(at) => bail!(
-                "the written {section} contains a wrong stack pointer for the code at {at:#x}; please report this"
+                "the written {section} contains a wrong stack pointer value for the code at {at:#x}; please report this bug"
             ),
         }
     }
@@ -80,7 +80,7 @@ impl Tables {
         match different {
             None => Ok(()),
             Some(at) => bail!(
-                "the written {section} contains a wrong proof for the row at {at:#x}; please report this"
+                "the written {section} contains a wrong proof status for the unwind row at {at:#x}; please report this bug"
             ),
         }
     }
@@ -90,20 +90,20 @@ impl Tables {
             return Ok(());
         }
         let section = image.section(crate::map::SECTION)?;
-        let section =
-            section.context("the written image contains no rule map; please report this")?;
+        let section = section
+            .context("the written image contains no unwind rule map; please report this bug")?;
         let map = unwind::map::Map::parse(section.data, section.address)
-            .context("the written rule map is invalid (please report this)")?;
+            .context("the written unwind rule map is invalid (please report this bug)")?;
         map.verify()
-            .context("the written rule map is invalid (please report this)")?;
+            .context("the written unwind rule map is invalid (please report this bug)")?;
         self.check_proof(".unwind_map", &map, false)?;
         self.check_stack_pointers(image, ".unwind_map", &map)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {
                 bail!(
-                    "the written rule map differs from the rows of this link at {} addresses, the first is {first}; please report this",
-                    different.len(),
+                    "the written unwind rule map differs from the generated unwind rows at {count} addresses (first difference: {first}); please report this bug",
+                    count = different.len(),
                 );
             }
             return Ok(());
@@ -112,9 +112,9 @@ impl Tables {
         let comparison = crate::map::compare(&map, tables, &self.frames.functions, unproven);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written rule map differs from .sframe at {} addresses, the first is {first}; \
-                 please report this",
-                comparison.differences.len(),
+                "the written unwind rule map differs from .sframe at {count} addresses (first difference: {first}); \
+                 please report this bug",
+                count = comparison.differences.len(),
             );
         }
         Ok(())
@@ -139,14 +139,14 @@ impl Tables {
             return Ok(());
         };
         let section = image.section(crate::symbols::SECTION)?;
-        let section =
-            section.context("the written image contains no .symbols; please report this")?;
+        let section = section
+            .context("the written image contains no section .symbols; please report this bug")?;
         let build_id = build_id(&image.file)?.unwrap_or_default();
         ensure!(
             section
                 .data
                 .starts_with(&blob.to_bytes(section.address, build_id)),
-            "the written .symbols differs from the generated .symbols; please report this"
+            "the written section .symbols differs from the generated section; please report this bug"
         );
         let functions = match self.is_compared {
             true => SAMPLE_AGAIN,
@@ -157,13 +157,13 @@ impl Tables {
 
     fn compare_symbols(&self, data: &[u8], address: u64, coverage: Coverage) -> Result<()> {
         let table = SymbolTable::parse(data, address)
-            .context("the generated .symbols is invalid (please report this)")?;
+            .context("the generated section .symbols is invalid (please report this bug)")?;
         let comparison = symbols::compare(&table, &self.code, coverage);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the generated .symbols differs from debug information at {} addresses, the first is {first}; \
-                 please report this",
-                comparison.differences.len(),
+                "the generated .symbols differs from debug information at {count} addresses (first difference: {first}); \
+                 please report this bug",
+                count = comparison.differences.len(),
             );
         }
         Ok(())

@@ -62,12 +62,12 @@ fn patches_of<C: Class>(
     let mut sections: Vec<Header> = sections.map(|one| Header::read(one, endian)).collect();
     let names_index = header
         .shstrndx(endian, data)
-        .context("damaged ELF file: section names")? as usize;
+        .context("damaged ELF file: cannot read the section names")? as usize;
     let names = file.elf_section_table().iter().nth(names_index);
     let mut names = names
         .context("damaged ELF file: the section name table is missing")?
         .data(endian, data)
-        .context("damaged ELF file: section names")?
+        .context("damaged ELF file: cannot read the section names")?
         .to_vec();
     let mut add_name = |name: &str| {
         let at = names.len() as u32;

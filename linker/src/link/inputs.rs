@@ -118,8 +118,8 @@ impl Found {
             // A damaged table in an input is a warning: it must not fail the link.
             if let Err(error) = inputs.add(object, addresses, path) {
                 let line = format!(
-                    "ignoring .sframe in the input file {}: {error:#}",
-                    path.display()
+                    "ignoring .sframe in the input file {path}: {error:#}",
+                    path = path.display()
                 );
                 // One message for all members of an archive.
                 if !inputs.lost.contains(&line) {
@@ -206,9 +206,9 @@ impl Inputs {
             let of_this = names.get(&function.start);
             if of_this.is_none() {
                 self.lost.push(format!(
-                    "ignoring .sframe rows of code without a symbol in {} ({} bytes), because the address of the code in the image is unknown",
-                    path.display(),
-                    function.size
+                    "ignoring .sframe rows for {size} bytes of code without a symbol in {path}, because the address of the code in the image is unknown",
+                    size = function.size,
+                    path = path.display()
                 ));
             }
             match addresses.find(of_this) {
@@ -219,8 +219,8 @@ impl Inputs {
                 // The linker removed it, or it has no name.
                 Ok(None) => {}
                 Err(name) => self.lost.push(format!(
-                    "ignoring the .sframe rows of {name} in {}, because several functions have this name",
-                    path.display()
+                    "ignoring the .sframe rows of function {name} in {path}, because several functions have the same name",
+                    path = path.display()
                 )),
             }
         }

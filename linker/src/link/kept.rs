@@ -44,7 +44,7 @@ pub(super) fn keep(name: &Path, line: &CommandLine, arguments: &[OsString]) -> R
             let is_ours = is_empty || has(MARK) || has(KEPT_ARGUMENTS);
             ensure!(
                 is_ours,
-                "the folder contains files that sframe-link did not write: pass an empty folder"
+                "the folder for linker inputs contains files that sframe-link did not write: pass an empty folder"
             );
             fs::remove_dir_all(folder)?;
         }
@@ -65,7 +65,12 @@ pub(super) fn keep(name: &Path, line: &CommandLine, arguments: &[OsString]) -> R
         fs::write(folder.join(KEPT_ARGUMENTS), response::join(&kept))?;
         Ok(())
     };
-    keep().with_context(|| format!("cannot keep inputs in {}", folder.display()))
+    keep().with_context(|| {
+        format!(
+            "cannot copy the linker inputs to {path}",
+            path = folder.display()
+        )
+    })
 }
 
 /// Keeps an input that is a file, and returns the path of what was kept; that of anything else stays.

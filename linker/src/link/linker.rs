@@ -56,13 +56,13 @@ impl Linker {
         if let Some(name) = linker_by_name(called_as) {
             let path = in_search_path(name);
             return path.map(Self::at).with_context(|| {
-                format!("PATH contains no other {name}: pass the linker with --sframe-linker or {LINKER_VARIABLE}")
+                format!("PATH contains no {name} other than sframe-link: pass the path of the linker with --sframe-linker or {LINKER_VARIABLE}")
             });
         }
         let path = in_search_path("rust-lld").or_else(in_toolchain);
         let Some(path) = path else {
             bail!(
-                "rust-lld is neither in PATH nor in rustc's toolchain: pass a linker with --sframe-linker or {LINKER_VARIABLE}"
+                "rust-lld is neither in PATH nor in rustc's toolchain: pass the path of a linker with --sframe-linker or {LINKER_VARIABLE}"
             );
         };
         Ok(Self::at(path))
@@ -122,7 +122,7 @@ impl Linker {
         };
         let result = command
             .output()
-            .with_context(|| format!("cannot run the linker {}", self.path.display()))?;
+            .with_context(|| format!("cannot run the linker {path}", path = self.path.display()))?;
         drop(response);
         Ok(Outcome {
             status: result.status,

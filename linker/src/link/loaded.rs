@@ -16,7 +16,9 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
     for section in checked.file.sections().filter(is_loaded) {
         let name = section.name().unwrap_or_default();
         let Some(other) = others.next() else {
-            bail!(differs(&format!("section {name} is missing in")));
+            bail!(differs(&format!(
+                "section {name} is missing in the stripped image"
+            )));
         };
         let place = |section: &object::Section<'_, '_>| {
             (section.address(), section.size(), section.flags())
@@ -26,24 +28,26 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
         ensure!(
             is_same,
             differs(&format!(
-                "section {name} at {:#x} has a different address, size, name or flags in",
-                section.address()
+                "section {name} at {address:#x} has a different address, size, name or flags in the stripped image",
+                address = section.address()
             ))
         );
         if let Some(offset) = difference(section.data()?, other.data()?) {
             let address = section.address() + offset as u64;
             bail!(differs(&format!(
-                "section {name} has different bytes at {address:#x} in"
+                "section {name} has different bytes at {address:#x} in the stripped image"
             )));
         }
     }
     if let Some(more) = others.next() {
         let name = more.name().unwrap_or_default();
-        bail!(differs(&format!("section {name} is only in")));
+        bail!(differs(&format!(
+            "section {name} exists only in the stripped image"
+        )));
     }
     ensure!(
         program_headers(&checked.file)? == program_headers(&stripped.file)?,
-        differs("the program headers differ in")
+        differs("the program headers of the stripped image are different")
     );
     // The headers, and what fills the space between sections.
     for (segment, other) in checked.file.segments().zip(stripped.file.segments()) {
@@ -51,7 +55,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
         if let Some(offset) = difference(&bytes, &segment_bytes(stripped, &other)?) {
             let address = segment.address() + offset as u64;
             bail!(differs(&format!(
-                "the byte at {address:#x}, outside all sections, differs in"
+                "the byte at {address:#x}, outside all sections, is different in the stripped image"
             )));
         }
     }
@@ -60,7 +64,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
 
 fn differs(what: &str) -> String {
     format!(
-        "{what} the stripped image, so the tables do not match it: link without the options that strip the image, and strip it afterwards"
+        "{what}, so the unwind tables do not match the stripped image: link without the options that strip the image, and strip the image afterwards"
     )
 }
 

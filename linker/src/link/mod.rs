@@ -57,7 +57,7 @@ use temporary::{Names, Temporary};
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
 
 /// The warning where rows are wanted, and there is no form for them.
-const NO_ROWS: &str = "no unwind rows: SFrame does not support 32-bit ARM, and the link made no rule map, so backtraces use only .ARM.exidx";
+const NO_ROWS: &str = "backtraces use only .ARM.exidx, because SFrame does not support 32-bit ARM and the link created no unwind rule map";
 
 /// Links with the given arguments, and adds tables to the image. `called_as` is the name under which this program was called.
 /// Returns the linker's own exit status if there was no image to add tables to.
@@ -93,7 +93,7 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let result = inputs
         .and_then(|inputs| match &line.format {
             Some(format) => {
-                let why = format!("the output format {format} cannot contain tables");
+                let why = format!("the output format {format} cannot contain unwind tables");
                 untabled::link(&line, &linker, names, &why)
             }
             None => attempt::link_and_fill(&line, &linker, names, &inputs),

@@ -150,7 +150,9 @@ impl Options {
                     | "--symbols-compare"
                     | "--sframe-linker"
             ) {
-                bail!("{text} needs a value: see sframe-link --sframe-help");
+                bail!(
+                    "option {text} needs a value: run `sframe-link --sframe-help` for a description"
+                );
             }
             return Ok(false);
         };
@@ -220,7 +222,9 @@ impl Options {
             ("--gsym", "") => bail!("--gsym= needs a file name"),
             ("--gsym", file) => self.gsym = Some(file.into()),
             ("--sframe-stats", "") => {
-                bail!("--sframe-stats= needs a file name; for standard error, omit the =")
+                bail!(
+                    "--sframe-stats= needs a file name (to write to standard error, pass --sframe-stats without =)"
+                )
             }
             ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
             _ => return Ok(false),

@@ -29,11 +29,11 @@ pub(super) struct TableSection {
 }
 
 /// What to do where the tables have no place.
-pub(super) const PLACE_THEM: &str = "add INCLUDE tables.ld to the linker script after every section that contains code (sframe-link \
-     --sframe-script prints tables.ld)";
+pub(super) const PLACE_THEM: &str = "add INCLUDE tables.ld to the linker script after every section that contains code (`sframe-link \
+     --sframe-script` prints tables.ld)";
 
 /// What to do where a linker script has memory regions, and the linker cannot choose.
-pub(super) const NAME_REGION: &str = "copy the output of sframe-link --sframe-script into the linker script after all code, and give each section its memory region (> FLASH)";
+pub(super) const NAME_REGION: &str = "copy the output of `sframe-link --sframe-script` into the linker script after all code, and give each section a memory region, for example > FLASH";
 
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
@@ -59,8 +59,8 @@ pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
             bail!(
-                "no place for {}: {symbol} is not defined: {PLACE_THEM}",
-                place.section
+                "no place for section {section}, because {symbol} is not defined: {PLACE_THEM}",
+                section = place.section
             );
         }
     }
@@ -92,8 +92,8 @@ pub(super) fn find<'data>(
     });
     ensure!(
         is_loaded || size == 0,
-        "section {name} ({:#x} to {end:#x}) is not in a loaded segment: in the linker script, assign the section to a PT_LOAD program header, without NOLOAD, INFO or DSECT",
-        section.address,
+        "section {name} ({start:#x} to {end:#x}) is not in a loaded segment: in the linker script, assign the section to a PT_LOAD program header, without NOLOAD, INFO or DSECT",
+        start = section.address,
     );
     Ok(section)
 }
@@ -114,8 +114,8 @@ fn part<'data>(
         offset: around.offset + at as u64,
         data: data.with_context(|| {
             format!(
-                "section {} needs {size} bytes at {start:#x}, but the space is not free",
-                place.section
+                "section {section} needs {size} bytes at {start:#x}, but the space is not free",
+                section = place.section
             )
         })?,
         ..around
@@ -167,16 +167,16 @@ fn own_section<'data>(
         Some(section) => section,
         None => image.section(name)?.with_context(|| {
             format!(
-                "the linker script does not place {} in section {name}",
-                place.input_section
+                "the linker script does not place input section {input} in section {name}",
+                input = place.input_section
             )
         })?,
     };
     ensure!(
         section.data.len() == size,
-        "section {name} has {} bytes, expected {size}: the linker script must place only {} in it",
-        section.data.len(),
-        place.input_section,
+        "section {name} has {found} bytes, but {size} were expected: in the linker script, place only {input} in the section",
+        found = section.data.len(),
+        input = place.input_section,
     );
     let end = section.address.wrapping_add(size as u64);
     // A stripped image has no symbols; the first link had them.
@@ -184,8 +184,8 @@ fn own_section<'data>(
         if let Some(found) = address_of(image, symbol) {
             ensure!(
                 found == expected,
-                "{symbol} is {found:#x}, but section {name} is at {:#x} to {end:#x}",
-                section.address,
+                "symbol {symbol} has the value {found:#x}, but section {name} is at {start:#x} to {end:#x}",
+                start = section.address,
             );
         }
     }
@@ -217,7 +217,10 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
 }
 
 fn no_place(place: &TableSection) -> String {
-    format!("no place for {}: {PLACE_THEM}", place.section)
+    format!(
+        "no place for section {section}: {PLACE_THEM}",
+        section = place.section
+    )
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

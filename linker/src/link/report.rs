@@ -21,12 +21,12 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         return None;
     }
     let why = if tables.code.has_lines {
-        "calls and instructions that can fault are not recognized on this architecture"
+        "sframe-link does not recognize calls and instructions that can fault on the architecture of the image"
     } else {
-        "no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
+        "the image has no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
     Some(format!(
-        "the link used --symbols={made} instead of {wanted}: {why}"
+        "the link used --symbols={made} instead of --symbols={wanted}: {why}"
     ))
 }
 
@@ -37,24 +37,24 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = code.missing.first() {
         lines.push(format!(
-            "no line information for {} compilation units, because their .dwo files cannot be read, first {}: keep these files until the image is linked, or \
+            "no line information for {count} compilation units, because their .dwo files (first: {path}) cannot be read: keep the .dwo files until the image is linked, or \
              compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
-            code.missing.len(),
-            printable(&first.to_string_lossy()),
+            count = code.missing.len(),
+            path = printable(&first.to_string_lossy()),
         ));
     }
     for (why, text) in [
         (
             Disagreement::Other,
-            "debug information describes a different function at this address: check the symbol sizes (.size), and whether symbols are stripped",
+            "debug information describes a different function at the address: check the symbol sizes (.size), and whether symbols are stripped",
         ),
         (
             Disagreement::NoFunction,
-            "debug information has lines but no function at this address: compile with debug = \"limited\" (-C debuginfo=1). For gcc, add -fno-ipa-icf, because gcc omits the debug information of merged identical functions",
+            "debug information has lines but no function at the address: compile with debug = \"limited\" (-C debuginfo=1). For gcc, add -fno-ipa-icf, because gcc omits the debug information of merged identical functions",
         ),
         (
             Disagreement::Removed,
-            "functions that the linker removed have debug information for the same addresses: link the code at a higher address",
+            "debug information of removed functions overlaps the addresses of linked functions: link the code at a higher address",
         ),
     ] {
         let mut of_reason = code.unlined.iter().filter(|one| one.why == why);
@@ -63,9 +63,9 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
         };
         let name = code.names.text(code.functions[first.function].name);
         lines.push(format!(
-            "no line information for code in some functions: {} in total, first {name} at {:#x}: {text}",
-            1 + of_reason.count(),
-            first.address,
+            "no line information for code in {count} functions (first: {name} at {address:#x}): {text}",
+            count = 1 + of_reason.count(),
+            address = first.address,
         ));
     }
     lines
@@ -78,8 +78,8 @@ pub fn no_map(tables: &Tables) -> Option<String> {
         return None;
     };
     Some(match &tables.table {
-        Some(_) => format!("the link made no rule map, so .sframe is loaded: {why}"),
-        None => format!("the link made no rule map: {why}"),
+        Some(_) => format!("the link created no unwind rule map, so the image uses .sframe: {why}"),
+        None => format!("the link created no unwind rule map: {why}"),
     })
 }
 
@@ -95,7 +95,7 @@ fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
     let LeftOut { start, size, why } = left;
     let name = place_of(tables, *start).unwrap_or_else(|| "code without a symbol name".to_owned());
     let table = tables.rows_section();
-    format!("no rows in {table} for {name} at {start:#x} ({size} bytes): {why}")
+    format!("no unwind rows in {table} for {name} at {start:#x} ({size} bytes): {why}")
 }
 
 /// The function at an address, with the offset in it unless that is 0.
@@ -133,20 +133,20 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     match (tables.loaded_map(), &tables.table) {
         (Some(map), Some(_)) => lines.push(format!(".unwind_map: {} bytes", map.size())),
         (Some(map), None) => lines.push(format!(
-            ".unwind_map: {} functions, {} rows, {} bytes",
-            tables.frames.functions.len(),
-            tables.frames.row_count(),
-            map.size(),
+            ".unwind_map: {functions} functions, {rows} rows, {bytes} bytes",
+            functions = tables.frames.functions.len(),
+            rows = tables.frames.row_count(),
+            bytes = map.size(),
         )),
         (None, _) => {}
     }
     if let Some(table) = &tables.table {
         lines.push(format!(
-            ".sframe: {} functions, {} rows ({} stored), {} bytes",
-            table.function_count(),
-            tables.frames.row_count(),
-            table.stored_row_count(),
-            table.size(),
+            ".sframe: {functions} functions, {rows} rows ({stored} stored), {bytes} bytes",
+            functions = table.function_count(),
+            rows = tables.frames.row_count(),
+            stored = table.stored_row_count(),
+            bytes = table.size(),
         ));
     }
     if tables.has_rows() {
@@ -157,8 +157,9 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             .filter(|(_, count)| *count != Count::default());
         for (origin, count) in others {
             lines.push(format!(
-                "included above, {origin}: {} functions, {} rows",
-                count.functions, count.rows
+                "included above, {origin}: {functions} functions, {rows} rows",
+                functions = count.functions,
+                rows = count.rows
             ));
         }
         lines.push(tables.covered.of_table(tables.rows_section()).to_string());
@@ -167,11 +168,11 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     lines.extend(unproven(tables));
     if let Some(blob) = &tables.blob {
         lines.push(format!(
-            ".symbols: {}, {} functions, {} rows, {} bytes",
-            blob.level(),
-            blob.function_count(),
-            blob.row_count(),
-            blob.size(),
+            ".symbols: {level}, {functions} functions, {rows} rows, {bytes} bytes",
+            level = blob.level(),
+            functions = blob.function_count(),
+            rows = blob.row_count(),
+            bytes = blob.size(),
         ));
     }
     lines
@@ -182,11 +183,11 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "rows verified against the code: {} of {} bytes; places where call frame information contradicts the code: {}; bytes with corrected rows: {}; bytes with removed rows: {}",
-        tally.decided(),
-        tally.code(),
-        tables.contradictions.len(),
-        tally.mended,
+        "unwind rows verified for {verified} of {code} bytes of code; call frame information contradicts the code at {places} places; rows corrected for {corrected} bytes and removed for {removed} bytes",
+        verified = tally.decided(),
+        code = tally.code(),
+        places = tables.contradictions.len(),
+        corrected = tally.mended,
         tally.withdrawn,
     ))
 }
@@ -198,9 +199,9 @@ fn unproven(tables: &Tables) -> Option<String> {
     let rows = rows.filter(|function| !function.rows.is_empty());
     let all: u64 = rows.map(|function| u64::from(function.size)).sum();
     Some(format!(
-        "unproven rows: {} of {all} bytes of code, in {} ranges",
-        unproven.bytes(),
-        unproven.ranges().len(),
+        "unproven unwind rows: {bytes} of {all} bytes of code, in {ranges} ranges",
+        bytes = unproven.bytes(),
+        ranges = unproven.ranges().len(),
     ))
 }
 
@@ -215,8 +216,8 @@ pub fn stats(tables: &Tables) -> String {
     sizes(tables).into_iter().for_each(&mut line);
     let left_out = left_out(tables);
     line(format!(
-        "functions left out of the tables: {}",
-        left_out.len()
+        "functions left out of the unwind tables: {count}",
+        count = left_out.len()
     ));
     for left_out in left_out {
         line(format!("  {left_out}"));
@@ -224,15 +225,15 @@ pub fn stats(tables: &Tables) -> String {
     if tables.has_rows() {
         let without = without_frames(tables);
         line(format!(
-            "functions without unwind information: {}",
-            without.len()
+            "functions without unwind information: {count}",
+            count = without.len()
         ));
         for symbol in without {
             line(format!(
-                "  {} at {:#x}, {} bytes",
-                tables.names.name(&symbol.name),
-                symbol.start,
-                symbol.size,
+                "  {name} at {start:#x}, {size} bytes",
+                name = tables.names.name(&symbol.name),
+                start = symbol.start,
+                size = symbol.size,
             ));
         }
     }

@@ -152,7 +152,7 @@ impl Room {
             sh_flags: elf::SectionFlags::default(),
         };
         file.write()
-            .context("cannot make an object file for the tables")
+            .context("cannot create an object file for the unwind tables")
     }
 }
 

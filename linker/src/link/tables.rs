@@ -238,7 +238,7 @@ impl Tables {
         let outgrown = tables.into_iter().filter_map(|(room, least, switch)| {
             let needed = room.filter(|room| least != 0 && *room > least)?;
             Some(format!(
-                "{switch}={least} is too small, so the linker had to run twice: to link once, reserve {needed} bytes"
+                "{switch}={least} is too small, so the linker had to run twice: to link only once, pass {switch}={needed}"
             ))
         });
         outgrown.collect()

@@ -64,20 +64,20 @@ impl Tables {
             let (from, to) = (before.address, after.address);
             ensure!(
                 before.name == after.name && from == to,
-                "without tables, section {name} is at {from:#x}, but with tables, section {} is at {to:#x}: {MOVED}",
-                printable(&String::from_utf8_lossy(&after.name)),
+                "without unwind tables, section {name} is at {from:#x}, but with unwind tables, section {other} is at {to:#x}: {MOVED}",
+                other = printable(&String::from_utf8_lossy(&after.name)),
             );
             let (from, to) = (before.bytes.len(), after.bytes.len());
             ensure!(
                 from == to,
-                "section {name} has {from} bytes of code without tables, but {to} bytes with tables: {MOVED}"
+                "section {name} has {from} bytes of code in the link without unwind tables, but {to} bytes in the link with unwind tables: {MOVED}"
             );
         }
         ensure!(
             first.len() == second.len(),
-            "the second link, with tables, has {} sections with code, but the first link had {}",
-            second.len(),
-            first.len(),
+            "the second link, with unwind tables, has {second} sections with code, but the first link had {first} sections with code",
+            second = second.len(),
+            first = first.len(),
         );
         let coding = Coding::of(&image.file);
         let mut found = 0;
@@ -92,16 +92,16 @@ impl Tables {
                 && let Some(offset) = difference(coding, &before, &after, start)
             {
                 bail!(
-                    "the instruction in {} at {:#x} differs between the links with and without tables: {MOVED}",
-                    self.name_of(start),
-                    start + u64::from(offset),
+                    "the instruction in {function} at {address:#x} differs between the links with and without unwind tables: {MOVED}",
+                    function = self.name_of(start),
+                    address = start + u64::from(offset),
                 );
             }
         }
         ensure!(
             found > 0 || self.frames.functions.is_empty(),
-            "{} functions have rows, but none of these functions is in a section with code",
-            self.frames.functions.len(),
+            "none of the {count} functions with unwind rows is in a section with code",
+            count = self.frames.functions.len(),
         );
         Ok(())
     }
@@ -123,17 +123,17 @@ impl Tables {
             let (from, to) = (before.start, after.start);
             ensure!(
                 from == to,
-                "function {name} is at {from:#x} without tables, but at {to:#x} with tables: {MOVED}",
+                "function {name} is at {from:#x} in the link without unwind tables, but at {to:#x} in the link with unwind tables: {MOVED}",
             );
             bail!(
-                "the unwind information of {name} at {from:#x} differs between the links with and without tables"
+                "the unwind information of {name} at {from:#x} differs between the links with and without unwind tables"
             );
         }
         let before = before.count();
         ensure!(
             before == frames.functions.len(),
-            "the second link, with tables, has unwind information for {} functions, but the first link had it for {before}",
-            frames.functions.len(),
+            "the second link, with unwind tables, has unwind information for {after} functions, but the first link had unwind information for {before} functions",
+            after = frames.functions.len(),
         );
         Ok(())
     }
@@ -148,17 +148,17 @@ impl Tables {
             .find(|(before, after)| before != after);
         if let Some((before, after)) = moved {
             bail!(
-                "symbol {} at {:#x} in the link without tables is symbol {} at {:#x} in the link with tables: {MOVED}",
-                printable(&before.name),
-                before.start,
-                printable(&after.name),
-                after.start,
+                "the link without unwind tables has symbol {before} at {from:#x}, but the link with unwind tables has symbol {after} at {to:#x} instead: {MOVED}",
+                before = printable(&before.name),
+                from = before.start,
+                after = printable(&after.name),
+                to = after.start,
             );
         }
         let (before, after) = (self.symbols.0.len(), symbols.0.len());
         ensure!(
             before == after,
-            "the second link, with tables, has {after} function symbols, but the first link had {before}"
+            "the second link, with unwind tables, has {after} function symbols, but the first link had {before} function symbols"
         );
         Ok(())
     }

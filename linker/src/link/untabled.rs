@@ -45,8 +45,8 @@ pub(super) fn link(
     outcome.pass_on();
     if outcome.status.success() {
         eprintln!(
-            "sframe-link: warning: {}: linked without tables: {why} (--sframe-require turns this warning into an error)",
-            line.output.display()
+            "sframe-link: warning: {path} is linked without unwind tables: {why} (--sframe-require turns this warning into an error)",
+            path = line.output.display()
         );
     }
     Ok(exit_code(outcome.status))

@@ -22,7 +22,7 @@ const ALIGNMENT: u64 = 8;
 const MAX_GAP: u64 = 64 << 20;
 
 /// The error if the file reaches up to the last address.
-const NO_ADDRESSES: &str = "there is no address space for tables after the last segment";
+const NO_ADDRESSES: &str = "there is no address space for unwind tables after the last segment";
 
 /// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +93,12 @@ impl<'data> Appended<'data> {
         let names_index = file
             .elf_header()
             .shstrndx(endian, data)
-            .context("damaged ELF file: section names")?;
+            .context("damaged ELF file: cannot read the section names")?;
         let names_header = file.elf_section_table().iter().nth(names_index as usize);
         let mut names = names_header
             .context("damaged ELF file: the section name table is missing")?
             .data(endian, data)
-            .context("damaged ELF file: section names")?
+            .context("damaged ELF file: cannot read the section names")?
             .to_vec();
         let of_sections = new.iter().filter(|section| section.segment.is_some());
         let count = segments.len() + 1 + of_sections.count();
@@ -169,7 +169,7 @@ impl<'data> Appended<'data> {
         }
         ensure!(
             segments.len() < elf::PN_XNUM.into() && sections.len() < 0xff00,
-            "the ELF header cannot count this many segments or sections"
+            "the file has too many segments or sections for the counts in the ELF header"
         );
 
         let names_at = place.offset + end;
@@ -248,11 +248,11 @@ impl Location {
         };
         let end_of = |load: &&Segment| load.address.checked_add(load.in_memory);
         let (Some(first), Some(last)) = (loads().next(), loads().max_by_key(end_of)) else {
-            bail!("the file has no PT_LOAD segment to load the tables with");
+            bail!("the file has no PT_LOAD segment that could load the unwind tables");
         };
         let above = |value: u64| value.checked_next_multiple_of(page).context(NO_ADDRESSES);
-        let end =
-            end_of(&last).context("damaged ELF file: a segment ends after the last address")?;
+        let end = end_of(&last)
+            .context("damaged ELF file: a segment extends past the last possible address")?;
         let mut place = Self {
             address: above(end)?,
             offset: above(length)?,
@@ -317,7 +317,7 @@ fn section_header(section: &NewSection, name: u32, address: u64, offset: u64) ->
 
 /// Adds a name; its offset.
 fn add_name(names: &mut Vec<u8>, name: &str) -> Result<u32> {
-    let at = u32::try_from(names.len()).context("the section names exceed 4 GiB")?;
+    let at = u32::try_from(names.len()).context("the section names of the file exceed 4 GiB")?;
     names.extend_from_slice(name.as_bytes());
     names.push(0);
     Ok(at)

@@ -71,13 +71,13 @@ pub fn rows_beside(data: &[u8]) -> Result<Vec<u8>> {
     let tables = Tables::of(&image, &options, Frames::default())?;
     ensure!(
         !tables.frames.functions.is_empty(),
-        "no unwind rows can be made, because the file has neither function symbols nor call frame information"
+        "cannot create unwind rows, because the file has neither function symbols nor call frame information"
     );
     match (&tables.table, &tables.map) {
         (Some(table), _) => Ok(table.to_bytes(0)),
         (None, Some(Ok(map))) => Ok(map.to_bytes(0)),
         (None, Some(Err(unfit))) => bail!("{unfit}"),
-        (None, None) => bail!("tables are not supported for this architecture"),
+        (None, None) => bail!("unwind tables are not supported for the architecture of the file"),
     }
 }
 
@@ -89,8 +89,8 @@ fn replaced(image: &Image<'_>) -> Result<Frames> {
     let tables = unwind::sframe::Tables::new(section.data, section.address);
     sframe::functions(&tables).with_context(|| {
         format!(
-            "cannot read the existing section .sframe at offset {} (to discard its rows, run objcopy --remove-section=.sframe)",
-            section.offset
+            "cannot read the existing section .sframe at offset {offset} (to remove the section, run `objcopy --remove-section=.sframe`)",
+            offset = section.offset
         )
     })
 }

@@ -37,7 +37,7 @@ impl fmt::Display for Difference {
         } = self;
         write!(
             f,
-            "{address:#x}: the rule map has {map:?}, but .sframe has {tables:?}"
+            "{address:#x}: the unwind rule map contains {map:?}, but .sframe contains {tables:?}"
         )
     }
 }

@@ -22,15 +22,25 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unaligned(at) => write!(f, "address {at:#x} is not aligned to an instruction"),
-            Self::Overlap(at) => write!(f, "the function at {at:#x} overlaps the previous one"),
+            Self::Unaligned(at) => write!(
+                f,
+                "the address {at:#x} is not a multiple of the instruction alignment"
+            ),
+            Self::Overlap(at) => {
+                write!(f, "the function at {at:#x} overlaps the previous function")
+            }
             Self::Offset(at) => write!(
                 f,
-                "an offset in the row at {at:#x} is too large for a rule map"
+                "an offset in the unwind row at {at:#x} is too large for an unwind rule map"
             ),
-            Self::TooManyChanges(at) => write!(f, "the function at {at:#x} has too many rows"),
-            Self::TooManyRules => f.write_str("there are too many different rows for a rule map"),
-            Self::TooLarge => f.write_str("there is too much code for a rule map"),
+            Self::TooManyChanges(at) => write!(
+                f,
+                "the function at {at:#x} has too many rows for an unwind rule map"
+            ),
+            Self::TooManyRules => {
+                f.write_str("the image has too many different unwind rows for an unwind rule map")
+            }
+            Self::TooLarge => f.write_str("the image has too much code for an unwind rule map"),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Rows {
             proof
         });
         let without = match repair {
-            true => ", and no rows could be synthesized from the code",
+            true => " (no unwind rows could be synthesized from the code)",
             false => "",
         };
         let is_empty = frames.functions.is_empty() && frames.left_out.is_empty();

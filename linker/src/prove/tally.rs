@@ -87,8 +87,10 @@ impl Functions {
         };
         writeln!(
             out,
-            "verified functions: {} of {} ({share:.2} %), {} of them corrected",
-            self.decided, self.all, self.mended,
+            "verified functions: {verified} of {all} ({share:.2} %), {corrected} of them corrected",
+            verified = self.decided,
+            all = self.all,
+            corrected = self.mended,
         )?;
         for (kind, reasons) in [
             ("wrong", &self.withdrawn),
@@ -202,12 +204,12 @@ impl Tally {
         };
         writeln!(
             out,
-            "{share:.2} % of {} bytes of code verified: {} with a right row, {} with a wrong row, {} with a wrong row whose correction is unknown, {} without a row",
-            self.code(),
-            self.agrees,
-            self.mended,
-            self.withdrawn,
-            self.made,
+            "{share:.2} % of {code} bytes of code verified: {right} with a right row, {wrong} with a wrong row, {unknown} with a wrong row whose correction is unknown, {missing} without a row",
+            code = self.code(),
+            right = self.agrees,
+            wrong = self.mended,
+            unknown = self.withdrawn,
+            missing = self.made,
         )?;
         for (kind, reasons) in [("not verified", &self.undecided), ("no row", &self.missing)] {
             for (reason, bytes) in reasons {

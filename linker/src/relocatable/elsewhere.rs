@@ -85,7 +85,7 @@ impl Elsewhere {
         if self.entries.is_empty() {
             return Ok(());
         }
-        let damaged = "damaged ELF file: section names";
+        let damaged = "damaged ELF file: cannot read the section names";
         let data = out.as_slice();
         let mut header = *FileHeader64::<Endianness>::parse(data)?;
         let endian = header.endian()?;

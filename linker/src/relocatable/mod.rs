@@ -230,7 +230,7 @@ impl Layout {
             .and_then(|rest| rest.first_chunk_mut());
         let bytes = bytes.with_context(|| outside(at))?;
         let instruction = field.in_instruction(u32::from_le_bytes(*bytes), value);
-        let instruction = instruction.context("the target is out of range")?;
+        let instruction = instruction.context("the relocation target is out of range")?;
         *bytes = instruction.to_le_bytes();
         Ok(())
     }

@@ -57,23 +57,29 @@ impl fmt::Display for Difference {
         match &self.what {
             Mismatch::Missing(error) => write!(f, "{error}"),
             Mismatch::Row { found, expected } => {
-                write!(f, "the row is {found:?}, but {expected:?} was expected")
+                write!(
+                    f,
+                    "the unwind row is {found:?}, but {expected:?} was expected"
+                )
             }
             Mismatch::Walk(Ok(found)) => {
                 write!(
                     f,
-                    "the row exists, but looking up its address finds {found:?}"
+                    "the unwind row exists, but a look-up of its address returns {found:?}"
                 )
             }
             Mismatch::Walk(Err(error)) => {
                 write!(
                     f,
-                    "the row exists, but looking up its address fails: {error}"
+                    "the unwind row exists, but a look-up of its address fails: {error}"
                 )
             }
-            Mismatch::Function(what) => write!(f, "the {what} of the function differs"),
+            Mismatch::Function(what) => write!(
+                f,
+                "the {what} of the function differs from the expected {what}"
+            ),
             Mismatch::Unexpected => {
-                f.write_str("the table has a function without call frame information")
+                f.write_str("the unwind table contains a function without call frame information")
             }
         }
     }

@@ -15,9 +15,9 @@ pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
     for section in tables.sections() {
         let section = section?;
         for index in 0..section.function_count() {
-            let entry = section
-                .function(index)
-                .with_context(|| format!("the rows of function {index} are outside the table"))?;
+            let entry = section.function(index).with_context(|| {
+                format!("the rows of function {index} are outside the unwind table")
+            })?;
             if entry.size() == 0 {
                 continue;
             }

@@ -130,7 +130,10 @@ impl<'a> Writer<'a> {
         }];
         number(&mut bytes, zigzag(self.expected, header.record));
         let distance = if goes_on {
-            assert_eq!(self.limit, at, "what was inside of a function has ended");
+            assert_eq!(
+                self.limit, at,
+                "a row inside a function must start where the previous row ended"
+            );
             at - header.function
         } else {
             zigzag(self.limit, at)
@@ -167,7 +170,7 @@ impl<'a> Writer<'a> {
                 bytes.push(match path.edges.len() {
                     0 => format::OP_OUTER,
                     1 => format::OP_OUTER_ELSEWHERE,
-                    _ => unreachable!("one frame takes one edge at most"),
+                    _ => unreachable!("a frame has at most one edge"),
                 });
                 number(bytes, length);
                 (path, &path.edges[..])

@@ -125,7 +125,10 @@ fn expand(symbol: u32, rules: &[(u32, u32)], text: &mut Vec<u8>) {
 /// Gives short codes to the symbols that the sequences use most, and writes phrases and codes.
 fn write(grammar: &Rules, uses: &[u32]) -> Compressed {
     let (text, starts) = lay_out(grammar, uses);
-    assert!(text.len() <= PHRASES_TEXT_MAX, "room was kept for all");
+    assert!(
+        text.len() <= PHRASES_TEXT_MAX,
+        "the phrases must fit into PHRASES_TEXT_MAX bytes"
+    );
     let mut order: Vec<u32> = (0..uses.len() as u32)
         .filter(|symbol| uses[*symbol as usize] > 0)
         .collect();

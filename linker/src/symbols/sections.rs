@@ -40,7 +40,12 @@ impl<'data> Sections<'data> {
                 return Ok(Cow::Borrowed(&[]));
             };
             let data = uncompressed(&section);
-            let data = data.with_context(|| format!("damaged ELF file: section {}", id.name()))?;
+            let data = data.with_context(|| {
+                format!(
+                    "damaged ELF file: cannot read section {name}",
+                    name = id.name()
+                )
+            })?;
             let live = live.filter(|_| id == SectionId::DebugLine);
             Ok(keep(match live {
                 Some(live) => without_removed(data, file, live)?,

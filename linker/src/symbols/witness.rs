@@ -151,7 +151,7 @@ pub fn witness(
             differences.push(Difference {
                 address,
                 found: printable(&frames.join(", in ")).into_owned(),
-                expected: "lines of a function that starts there".to_owned(),
+                expected: "source lines of a function that starts at the address".to_owned(),
             });
         }
     }

@@ -76,7 +76,7 @@ impl<'data> Table<'data> {
                 .and_then(|end| data.get(begin..end))
                 .filter(|_| begin >= HEADER);
             table.with_context(|| {
-                format!("damaged SYMT file: {count} {what} at offset {begin} exceed the file size")
+                format!("damaged SYMT file: {count} {what} at offset {begin} extend past the end of the file")
             })
         };
         let (addresses, _) = table("addresses", 8, 4)?.as_chunks();
@@ -84,9 +84,9 @@ impl<'data> Table<'data> {
         let text = table("bytes of text", 24, 1)?;
         ensure!(
             addresses.len() == symbols.len(),
-            "damaged SYMT file: the file has {} addresses, but {} symbols",
-            addresses.len(),
-            symbols.len()
+            "damaged SYMT file: the file has {addresses} addresses, but {symbols} symbols",
+            addresses = addresses.len(),
+            symbols = symbols.len()
         );
         let addresses: Vec<u32> = addresses
             .iter()
@@ -97,11 +97,13 @@ impl<'data> Table<'data> {
             .position(|[a, b]| plain(*a) > plain(*b))
         {
             let entry = at + 1;
-            anyhow::bail!("damaged SYMT file: address {entry} is lower than the previous one");
+            anyhow::bail!(
+                "damaged SYMT file: address number {entry} is lower than the previous address"
+            );
         }
         let symbol = |(number, bytes)| {
             Symbol::parse(bytes, text)
-                .with_context(|| format!("damaged SYMT file: symbol {number}"))
+                .with_context(|| format!("damaged SYMT file: cannot read symbol {number}"))
         };
         let symbols = symbols
             .iter()
@@ -187,9 +189,9 @@ impl<'data> Table<'data> {
     pub fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "SYMT version {VERSION}, {} entries, {} bytes of text",
-            self.symbols.len(),
-            self.text
+            "SYMT version {VERSION}, {entries} entries, {bytes} bytes of text",
+            entries = self.symbols.len(),
+            bytes = self.text
         )?;
         for (entry, symbol) in self.addresses.iter().zip(&self.symbols) {
             let is_start = if entry & IS_START != 0 {
@@ -244,8 +246,9 @@ impl<'data> Symbol<'data> {
             let end = at.checked_add(length.into());
             let part = end.and_then(|end| text.get(at..end));
             let part =
-                part.with_context(|| format!("its {what} at offset {at} exceeds the text"))?;
-            str::from_utf8(part).with_context(|| format!("its {what} is not UTF-8"))
+                part.with_context(|| format!("the {what} of the symbol, at offset {at}, extends past the end of the SYMT text"))?;
+            str::from_utf8(part)
+                .with_context(|| format!("the {what} of the symbol is not valid UTF-8"))
         };
         Ok(Self {
             name: text("name", long(0), half(8))?,

@@ -213,7 +213,7 @@ impl Module {
             }
             None => match Map::new(image.architecture, &frames.functions, unproven.as_ref()) {
                 Ok(map) => map.to_bytes(address),
-                Err(why) => bail!("the link made no rule map: {why}"),
+                Err(why) => bail!("the link created no unwind rule map: {why}"),
             },
         };
         Ok(Self {

@@ -70,8 +70,8 @@ size = 4 bytes, attr = \"F\"  switched
     assert_eq!(
         left_out,
         [
-            "odd+0x2 at 0xffffffff8010002a (2 bytes): CFA: the offset in the rule is not a multiple of 8",
-            "switched+0x4 at 0xffffffff80100030 (2 bytes): stack pointer: is loaded from memory, but differs from the CFA",
+            "odd+0x2 at 0xffffffff8010002a (2 bytes): CFA: the CFA offset is not a multiple of 8",
+            "switched+0x4 at 0xffffffff80100030 (2 bytes): stack pointer: unsupported rule: the value is loaded from memory, but differs from the CFA",
         ]
     );
 }

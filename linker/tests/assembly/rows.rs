@@ -190,13 +190,13 @@ size = 2 bytes, attr = \"S\"  sigreturn
 "
     );
     let expected = [
-        "_start+0x1 at 0xffffffff80100001 (2 bytes): frame pointer: unsupported expression (2 operations)",
+        "_start+0x1 at 0xffffffff80100001 (2 bytes): frame pointer: unsupported DWARF expression (2 operations)",
         "lost+0x1 at 0xffffffff80100005 (1 bytes): stack pointer: undefined",
         "undefined at 0xffffffff80100006 (1 bytes): frame pointer: undefined",
-        "expression at 0xffffffff80100007 (1 bytes): CFA: unsupported expression (3 operations)",
-        "column at 0xffffffff80100008 (1 bytes): unsupported return address column 11",
-        "sigreturn at 0xffffffff80100009 (2 bytes): stack pointer: is relative to a CFA that is loaded from memory",
-        "simple at 0xffffffff8010000b (1 bytes): no rule for the CFA",
+        "expression at 0xffffffff80100007 (1 bytes): CFA: unsupported DWARF expression (3 operations)",
+        "column at 0xffffffff80100008 (1 bytes): call frame information has the unsupported return address column 11",
+        "sigreturn at 0xffffffff80100009 (2 bytes): stack pointer: unsupported rule: the value is relative to a CFA that is loaded from memory",
+        "simple at 0xffffffff8010000b (1 bytes): call frame information has no rule for the CFA",
     ];
     assert_eq!(left_out, expected);
 }

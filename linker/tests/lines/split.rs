@@ -74,7 +74,7 @@ fn functions_in_dwo_files_are_found() {
         fs::remove_file(folder.join("source.dwo")).unwrap();
         let check = sframe(&["check"], &image);
         assert!(check.status.success(), "{}", stdout(&check));
-        let expected = ".symbols not compared: the .dwo files with the debug information of this file are missing";
+        let expected = ".symbols not compared: the .dwo files with the debug information of the checked file are missing";
         assert!(stdout(&check).contains(expected), "{}", stdout(&check));
     }
 }

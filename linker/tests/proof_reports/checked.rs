@@ -12,7 +12,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     for expected in [
         "wrong+0x1: the table is wrong\n    after push rbx\n    at    call ",
         "    row   cfa sp+8, ra c-8, fp u\n    right cfa sp+16, ra c-8, fp u\n",
-        "contradicts the code: 1 (6 bytes); places where the table contradicts the code: 1\n",
+        "contradicts the code at 1 places (6 bytes); the unwind table contradicts the code at 1 places\n",
         // It says what call frame information says, so nothing else is wrong with it.
         " addresses: 0 differences\n",
     ] {
@@ -38,7 +38,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     assert!(mended.status.success(), "{text}");
     assert!(
         text.contains(
-            "contradicts the code: 1 (6 bytes); places where the table contradicts the code: 0\n"
+            "contradicts the code at 1 places (6 bytes); the unwind table contradicts the code at 0 places\n"
         ),
         "{text}"
     );
@@ -90,7 +90,7 @@ without:
     for expected in [
         ", 8 bytes, with+0x0: the code is an interrupt handler with an error code, but call frame information describes a called function\n",
         ", 4 bytes, without+0x0: the code is an interrupt handler without an error code, but call frame information describes a called function\n",
-        "contradicts the code: 1 (6 bytes), interrupt handlers: 2; places where the table contradicts the code: 0\n",
+        "contradicts the code at 1 places (6 bytes), interrupt handlers: 2; the unwind table contradicts the code at 0 places\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
@@ -133,9 +133,9 @@ _start:
         silent("memcpy", 9),
     ]
     .concat();
-    let said = ".sframe has rows for 5.5 % of the code (21 of 381 bytes); functions without rows: core: 2, kernel: 1, \
+    let said = ".sframe has unwind rows for 5.5 % of the code (21 of 381 bytes); functions without rows: core: 2, kernel: 1, \
                 assembly and C: 1";
-    let do_that = "To synthesize rows from the code, remove --sframe-repair=no. Or compile Rust with -Cforce-unwind-tables=yes";
+    let do_that = "To synthesize unwind rows from the code, remove --sframe-repair=no. To get unwind rows from compilers, compile Rust with -Cforce-unwind-tables=yes";
     let file = folder.join("stats.json");
     let stats = format!("--sframe-stats={}", file.display());
     let link = |switches: &[&str]| {
@@ -159,7 +159,7 @@ _start:
     assert_eq!(covered["without_rows"][2]["crate"], Value::Null);
     // As little as that is meant.
     let (_, words) = link(&["--sframe-repair=no", "--sframe-coverage=5"]);
-    assert!(!words.contains("has rows for"), "{words}");
+    assert!(!words.contains("has unwind rows for"), "{words}");
 
     let check = |arguments: &[&str], image: &Path| {
         let output = sframe(arguments, image);
@@ -169,7 +169,7 @@ _start:
     assert_eq!(status, Some(1), "{text}");
     assert!(
         text.contains(&format!(
-            "{said}\nerror: less than 90 % of the code has unwind rows: "
+            "{said}\nerror: less than 90 % of the code has unwind rows, so "
         )),
         "{text}"
     );
@@ -182,11 +182,11 @@ _start:
 
     // By the code, all of it has rows.
     let (image, words) = link(&[]);
-    assert!(!words.contains("has rows for"), "{words}");
+    assert!(!words.contains("has unwind rows for"), "{words}");
     let (status, text) = check(&["check"], &image);
     assert_eq!(status, Some(0), "{text}");
     assert!(
-        text.contains(".sframe has rows for 100.0 % of the code (381 of 381 bytes)\n"),
+        text.contains(".sframe has unwind rows for 100.0 % of the code (381 of 381 bytes)\n"),
         "{text}"
     );
 }

@@ -82,7 +82,7 @@ fn text_counts_what_was_mended() {
     for expected in [
         "included above, corrected: 1 functions, 1 rows\n",
         "included above, synthesized from the code: 1 functions, 3 rows\n",
-        "contradicts the code: 1; bytes with corrected rows: 6; bytes with removed rows: 0\n",
+        "contradicts the code at 1 places; rows corrected for 6 bytes and removed for 0 bytes\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }

@@ -126,13 +126,13 @@ fn ways_out() {
     check(
         "ret_n",
         &[function("_start", "push %rbx\n pop %rbx\n ret $16")],
-        "0..5 undecided: the function exits with a stack depth that differs from its entry\n",
+        "0..5 undecided: the stack depth at a function exit differs from the depth at the function entry\n",
     );
     // The right address at the wrong place.
     check(
         "ret_copy",
         &[function("_start", "push (%rsp)\n ret")],
-        "0..4 undecided: the function exits with a stack depth that differs from its entry\n",
+        "0..4 undecided: the stack depth at a function exit differs from the depth at the function entry\n",
     );
     // How deep the stack was nobody knows, and the rows say as much as before.
     check(
@@ -176,7 +176,7 @@ fn interrupts() {
     check(
         "iret_deep",
         &[function("_start", &format!("{declared} push %rbp\n iretq"))],
-        "0..3 undecided: the function exits with a stack depth that differs from its entry\n",
+        "0..3 undecided: the stack depth at a function exit differs from the depth at the function entry\n",
     );
     // Where it looks differs.
     check(
@@ -185,7 +185,7 @@ fn interrupts() {
             "_start",
             "push %rax\n test %edi, %edi\n je 1f\n pop %rax\n iretq\n 1: iretq",
         )],
-        "0..10 missing: the function exits with a stack depth that differs from its entry\n",
+        "0..10 missing: the stack depth at a function exit differs from the depth at the function entry\n",
     );
     // What is called is entered by a call.
     check(

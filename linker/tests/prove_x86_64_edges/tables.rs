@@ -29,8 +29,8 @@ fn tables_that_lead_astray() {
          2b - table, other - table\n .text\n"
                 .to_owned(),
         ],
-        "0..32 undecided: the function exits with a stack depth that differs from its entry\n32..33 \
-         missing: the function exits with a stack depth that differs from its entry\n",
+        "0..32 undecided: the stack depth at a function exit differs from the depth at the function entry\n32..33 \
+         missing: the stack depth at a function exit differs from the depth at the function entry\n",
     );
     // Without rows nothing says where instructions start, but that no two share bytes.
     let guessed = format!("movzbl %dil, %edi\n {head} 2: mov $0x585858, %eax\n pop %rbx\n ret");
@@ -38,7 +38,7 @@ fn tables_that_lead_astray() {
         (
             "astray_middle",
             "2b + 2",
-            "0..6 agrees\n6..34 missing: indirect jump with unknown targets\n",
+            "0..6 agrees\n6..34 missing: the code contains an indirect jump with unknown targets\n",
         ),
         (
             "astray_not",

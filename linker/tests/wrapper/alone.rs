@@ -94,7 +94,7 @@ fn more_code_sections_than_attempts_are_linked_without_tables() {
     let arguments = [&**ld, "-e", "_start", "-o", "image", &object];
     let output = run(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    let warning = "sframe-link: warning: image: linked without tables: no place for the tables after all code: ";
+    let warning = "sframe-link: warning: image is linked without unwind tables: no place for the unwind tables after all code: ";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
     let image = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&image).unwrap();
@@ -119,7 +119,7 @@ fn other_formats_are_linked_without_tables() {
             let expected = fs::read(folder.join("image")).unwrap();
             let output = run(&folder, &[&[&*linker], &*arguments].concat());
             assert!(output.status.success(), "{}", stderr(&output));
-            let warning = "sframe-link: warning: image: linked without tables: the output format binary cannot contain tables";
+            let warning = "sframe-link: warning: image is linked without unwind tables: the output format binary cannot contain unwind tables";
             assert!(stderr(&output).contains(warning), "{}", stderr(&output));
             assert!(fs::read(folder.join("image")).unwrap() == expected);
             let required = run(
@@ -149,7 +149,7 @@ fn architectures_without_tables_are_linked_if_that_is_asked_for() {
         let said = stderr(&refused);
         assert_eq!(refused.status.code(), Some(1), "{said}");
         assert!(
-            said.contains("--sframe-unsupported=link links without tables"),
+            said.contains("; to link without unwind tables, pass --sframe-unsupported=link"),
             "{said}"
         );
         assert!(!folder.join("image").exists());
@@ -158,7 +158,9 @@ fn architectures_without_tables_are_linked_if_that_is_asked_for() {
         let said = stderr(&output);
         assert!(output.status.success(), "{said}");
         assert!(
-            said.contains("warning: image: linked without tables: unsupported architecture "),
+            said.contains(
+                "warning: image is linked without unwind tables: unsupported architecture "
+            ),
             "{said}"
         );
         assert!(folder.join("image").exists());

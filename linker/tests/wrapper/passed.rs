@@ -272,7 +272,7 @@ fn only_inputs_are_kept() {
     assert!(!refused.status.success());
     let said = stderr(&refused);
     assert!(
-        said.contains("the folder contains files that sframe-link did not write"),
+        said.contains("the folder for linker inputs contains files that sframe-link did not write"),
         "{said}"
     );
     assert!(folder.join("source/main.s").is_file());
@@ -309,7 +309,7 @@ fn build_id_in_another_section_is_found_by_its_segment_or_missed_with_a_warning(
         };
         assert_eq!(table.build_id(), expected, "{script}");
         let warned = stderr(&output).contains(
-            "sframe-link: warning: the tables contain no build ID, because the build ID is in section .rodata, which is not a note section",
+            "sframe-link: warning: the unwind tables contain no build ID, because the build ID is in section .rodata, which is not a note section",
         );
         assert_eq!(warned, !is_found, "{}", stderr(&output));
     }

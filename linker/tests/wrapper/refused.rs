@@ -14,8 +14,8 @@ fn a_script_with_a_place_for_one_table_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no place for .symbols: __symbols_start is not defined: add INCLUDE tables.ld to the linker script after every \
-         section that contains code (sframe-link --sframe-script prints tables.ld)",
+        "image: no place for section .symbols, because __symbols_start is not defined: add INCLUDE tables.ld to the linker script after every \
+         section that contains code (`sframe-link --sframe-script` prints tables.ld)",
     );
 }
 
@@ -28,7 +28,7 @@ fn a_fragment_before_code_is_refused() {
     let output = link(&folder, &script, &[&object]);
     assert!(
         stderr(&output).contains(
-            "sframe-link: error: image: function _start is at 0xffffffff80100000 without tables, but at 0xffffffff8010"
+            "sframe-link: error: image: function _start is at 0xffffffff80100000 in the link without unwind tables, but at 0xffffffff8010"
         ),
         "{}",
         stderr(&output)
@@ -59,7 +59,7 @@ fn an_image_without_eh_frame_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: the image has no .eh_frame, and no rows could be synthesized from the code: compile with -C force-unwind-tables=yes, and \
+        "image: the image has no .eh_frame (no unwind rows could be synthesized from the code): compile with -C force-unwind-tables=yes, and \
          keep the section in the linker script",
     );
 }
@@ -96,7 +96,7 @@ fn code_without_names_must_not_move() {
         let (folder, output) = link_unnamed("moved_section", &moved, switches);
         let said = stderr(&output);
         let expected =
-            "sframe-link: error: image: without tables, section .more is at 0xffffffff80100";
+            "sframe-link: error: image: without unwind tables, section .more is at 0xffffffff80100";
         assert!(said.contains(expected), "{switches:?}: {said}");
         assert!(
             said.contains(": in the linker script, add INCLUDE"),
@@ -132,8 +132,7 @@ fn code_without_names_must_not_move_in_its_section() {
     let moving = format!("--sframe-linker={}", moving.display());
     let (folder, output) = link_unnamed("moved_inside", &script, &[&moving, "-s"]);
     let said = stderr(&output);
-    let expected =
-        " differs between the links with and without tables: in the linker script, add INCLUDE";
+    let expected = " differs between the links with and without unwind tables: in the linker script, add INCLUDE";
     assert!(said.contains(expected), "{said}");
     assert!(!folder.join("image").exists());
 }
@@ -154,7 +153,7 @@ fn overlays_are_linked_without_tables() {
     let ld = crate::common::tool("ld", "binutils");
     let linker = format!("--sframe-linker={}", Path::new(ld.get_program()).display());
     fs::write(folder.join("image.ld"), script).unwrap();
-    let expected = "image: linked without tables: sections .first and .second both contain code at 0x1000, but tables can describe only one \
+    let expected = "image is linked without unwind tables: sections .first and .second both contain code at 0x1000, but unwind tables can describe only one \
          function per address";
     for (switch, code, words) in [
         ("--no-check-sections", 0, expected),

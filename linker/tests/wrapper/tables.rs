@@ -37,7 +37,9 @@ fn a_damaged_section_is_noticed_by_check() {
     let output = damaged(28 + 8, 1);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stdout(&output).contains("0xffffffff80100000: the size of the function differs"),
+        stdout(&output).contains(
+            "0xffffffff80100000: the size of the function differs from the expected size"
+        ),
         "{}",
         stdout(&output)
     );
@@ -47,11 +49,11 @@ fn a_damaged_section_is_noticed_by_check() {
     // Its rows lie outside: a table from which nothing can be kept.
     let made = damaged_and_made(&folder, &data, at + 28 + 12, 0xff);
     assert!(
-        made.contains("the rows of function 0 are outside the table"),
+        made.contains("the rows of function 0 are outside the unwind table"),
         "{made}"
     );
     let made = damaged_and_made(&folder, &data, at + 2, 9);
-    assert!(made.contains("unknown version 9"), "{made}");
+    assert!(made.contains("unknown SFrame version 9"), "{made}");
 
     // A name: the blob's checksum is wrong.
     let symbols = Image::parse(&data)
@@ -145,11 +147,11 @@ fn tables_of_inputs_are_merged() {
     assert!(output.status.success(), "{errors}");
     for expected in [
         format!(
-            "ignoring the .sframe rows of local in {}, because several functions have this name",
+            "ignoring the .sframe rows of function local in {}, because several functions have the same name",
             one.display()
         ),
         format!(
-            "ignoring .sframe rows of code without a symbol in {} (1 bytes), because the address of the code in the image is unknown",
+            "ignoring .sframe rows for 1 bytes of code without a symbol in {}, because the address of the code in the image is unknown",
             one.display()
         ),
     ] {
