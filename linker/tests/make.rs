@@ -37,7 +37,7 @@ fn a_program_with_tables_runs_and_shows_them() {
     let (once, twice) = (folder.join("once"), folder.join("twice"));
     let first = make(program, &once, &["--symbols=names"]);
     assert!(first.starts_with(".sframe: "), "{first}");
-    assert!(first.contains("\n.symbols: names, "), "{first}");
+    assert!(first.contains("\n.symbols: level names, "), "{first}");
     assert_only_appended(program, &once);
 
     // It runs, and reads itself.

@@ -168,7 +168,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     lines.extend(unproven(tables));
     if let Some(blob) = &tables.blob {
         lines.push(format!(
-            ".symbols: {level}, {functions} functions, {rows} rows, {bytes} bytes",
+            ".symbols: level {level}, {functions} functions, {rows} rows, {bytes} bytes",
             level = blob.level(),
             functions = blob.function_count(),
             rows = blob.row_count(),

@@ -123,7 +123,7 @@ impl Damage {
             Self::Overlap { .. } => "function number # in the unwind table overlaps the previous function",
             Self::Function { .. } => "the unwind table entry of function number # is invalid",
             Self::Row { .. } => "row number # of function number # in the unwind table cannot be read",
-            Self::RowOrder { .. } => "row number # of function number # starts before the previous row or after the function",
+            Self::RowOrder { .. } => "row number # of function number # in the unwind table starts before the previous row or after the function",
             Self::RowCount { .. } => "the unwind table header has a row count of #, but the functions have a different number of rows",
             Self::TooManyRows => "too many functions share unwind rows, so that checking all rows would take too long",
             Self::Code { .. } => "",
