@@ -11,7 +11,7 @@
 
 #[cfg(not(unix))]
 compile_error!(
-    "unwind-qemu needs Unix, because QEMU inherits sockets and files from it: on Windows, use WSL"
+    "unwind-qemu runs only on Unix, because it passes open sockets and files to QEMU; on Windows, use WSL"
 );
 
 mod assembler;

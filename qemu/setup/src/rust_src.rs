@@ -68,8 +68,8 @@ pub fn rust_src(target: &Path) -> Result<RustSrc> {
         if !is_library(&library) {
             debian::fetch_rust_src(&rustc.release, &folder).with_context(|| {
                 format!(
-                    "the library source of rustc {release} is missing; \
-                     to install it, type: rustup component add rust-src; Debian's package is not available either",
+                    "cannot find the library source of rustc {release} in the toolchain, and cannot get this source from Debian; \
+                     to install the source, run `rustup component add rust-src`",
                     release = rustc.release
                 )
             })?;

@@ -30,7 +30,8 @@ impl Rustc {
             let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             value.map(str::to_owned)
         };
-        let release = field("release").context("rustc -vV did not print a release")?;
+        let release =
+            field("release").context("`rustc -vV` did not print the release of the compiler")?;
         let commit = field("commit-hash").filter(|commit| commit != "unknown");
         let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?.trim_end());
         let named = std::env::var_os("RUSTC").map(PathBuf::from);

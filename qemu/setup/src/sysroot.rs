@@ -49,7 +49,7 @@ pub(super) fn build(compiler: &Rustc, triple: &str, target: &Path) -> Result<Pat
     let built = work.join("target").join(triple).join("release/deps");
     add(&built, &sysroot.join(libraries(triple))).with_context(|| {
         format!(
-            "cannot add {triple} to {folder}",
+            "cannot add Rust's core library for {triple} to {folder}",
             folder = sysroot.display()
         )
     })?;
@@ -71,9 +71,9 @@ fn prepare(compiler: &Rustc, sysroot: &Path) -> std::io::Result<()> {
 
     let program = rustc(sysroot);
     let script = format!(
-        "#!/bin/sh\nexec '{}' --sysroot '{}' \"$@\"\n",
-        compiler.program.display(),
-        sysroot.display()
+        "#!/bin/sh\nexec '{compiler}' --sysroot '{sysroot}' \"$@\"\n",
+        compiler = compiler.program.display(),
+        sysroot = sysroot.display()
     );
     fs::create_dir_all(sysroot.join("bin"))?;
     fs::write(&program, script)?;
