@@ -150,8 +150,8 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
 const AT_Z: [&str; 4] = [
     "no row",
     "an unproven row",
-    "the call before the return address has another target",
-    "the link register is lost",
+    "the call before the return address calls another function",
+    "the value of the link register is unknown",
 ];
 
 /// At `z` on AArch64 the checker does not find where the jump table of `write` ends, because code names no data after its bytes. So the rows

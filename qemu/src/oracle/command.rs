@@ -141,7 +141,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {boundaries} instruction boundaries compared, {skipped} calls run without stepping, {taken} of {injected} injected NMIs taken, in {took:.1} s",
+            "scenario {name} took {took:.1} s: {boundaries} instruction boundaries compared, {skipped} calls run without single-stepping, {taken} of {injected} injected NMIs taken",
             boundaries = tally.boundaries,
             skipped = tally.skipped,
             taken = tally.came,

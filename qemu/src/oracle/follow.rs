@@ -117,9 +117,8 @@ pub fn follow(
             End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
-                let surprise = format!(
-                    "the machine did not return from the code that ran without stepping, {at}"
-                );
+                let surprise =
+                    format!("the code that ran without single-stepping {at} did not return");
                 follower.tally.surprises.push(surprise);
                 follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
@@ -213,7 +212,9 @@ impl<'a> Follower<'a> {
         // All CPUs run up to there, as firmware may want them all.
         let state = match self.machine.run_to(entry)? {
             Ok(state) => state,
-            Err(ran) => bail!("the machine did not reach the kernel's entry: {ran:?}"),
+            Err(ran) => bail!(
+                "the machine did not reach the kernel's entry function (machine state: {ran:?})"
+            ),
         };
         self.cpus[0] = Standing::At(state);
         self.machine.stop_at(&[self.task_switch])?;
@@ -255,7 +256,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("the machine did not end as expected, {at}: {verdict:?}");
+            let surprise = format!("the machine ended unexpectedly {at} (verdict: {verdict:?})");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

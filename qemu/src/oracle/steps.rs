@@ -51,7 +51,9 @@ impl Follower<'_> {
             match self.machine.run_to(call)? {
                 Ok(after) => self.cpus[self.cpu] = Standing::At(after),
                 Err(ran) => {
-                    bail!("the kernel's entry function did not reach its call instruction: {ran:?}")
+                    bail!(
+                        "the kernel's entry function did not reach its call instruction (machine state: {ran:?})"
+                    )
                 }
             }
             return Ok(Turn::Goes);

@@ -72,7 +72,8 @@ impl Tally {
                 self.wrong += 1;
                 if self.kept.len() < KEPT {
                     let (number, at) = (self.boundaries, place(names, pc));
-                    let at = format!("instruction boundary {number}, at {at}");
+                    let at =
+                        format!("instruction boundary {number}, before the instruction at {at}");
                     self.kept.push(format!("{at}\n{}", both(names, &lists)));
                 }
             }
@@ -136,8 +137,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{scenario}: {boundaries} instruction boundaries compared: {equal} equal, {excused} excused, {wrong} wrong, \
-             {unexplained} unexplained; {skipped} boundaries in deep calls skipped; {unknown} tasks with unknown callers; {ended}",
+            "scenario {scenario}: compared {boundaries} instruction boundaries ({equal} equal, {excused} excused, {wrong} wrong, \
+             {unexplained} unexplained), skipped {skipped} boundaries in deep calls, found {unknown} tasks with unknown callers; {ended}",
             scenario = self.scenario,
             boundaries = self.boundaries,
             equal = self.equal,
@@ -149,16 +150,23 @@ impl fmt::Display for Tally {
             ended = self.ended
         )?;
         if self.cpus.len() > 1 {
-            write!(f, "\n  boundaries of each CPU: {cpus:?}", cpus = self.cpus)?;
+            write!(
+                f,
+                "\n  instruction boundaries compared on each CPU: {cpus:?}",
+                cpus = self.cpus
+            )?;
         }
         for ((reason, function, why), count) in &self.excused {
             write!(
                 f,
-                "\n  {count} excused in {function}: {reason}, because {why}"
+                "\n  {count} incomplete backtraces in {function} are excused ({reason}), because {why}"
             )?;
         }
         for ((reason, function), count) in &self.unexplained {
-            write!(f, "\n  {count} unexplained in {function}: {reason}")?;
+            write!(
+                f,
+                "\n  {count} incomplete backtraces in {function} are unexplained ({reason})"
+            )?;
         }
         for surprise in &self.surprises {
             write!(f, "\n  {surprise}")?;
@@ -181,7 +189,7 @@ fn both(names: &Names, lists: &Lists) -> String {
         for Listed { pc, kind, sp } in frames {
             let _ = write!(
                 text,
-                "\n    {list:8} {kind:?} {code} sp {sp:#x}",
+                "\n    {list:8} frame {kind:?} at {code}, stack pointer {sp:#x}",
                 code = place(names, *pc)
             );
         }

@@ -29,7 +29,7 @@ pub(super) fn totals(image: &Image, tallies: &[Tally]) -> Vec<String> {
     }
     let lines = by_cpus.iter();
     lines
-        .map(|(cpus, tallies)| format!("CPUs {cpus}, {}", total(image, tallies)))
+        .map(|(cpus, tallies)| format!("CPUs per machine: {cpus}; {}", total(image, tallies)))
         .collect()
 }
 
@@ -52,7 +52,7 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{counts}; at {instructions} different instructions, in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
+        "{counts}; coverage: {instructions} instructions, {functions} of {all_functions} functions, {rows} of {all_rows} unwind rows",
         counts = counts(tallies),
         instructions = seen.len(),
         functions = functions.len(),
@@ -67,13 +67,13 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
     let (counts, instructions) = (counts(&tallies), seen.len());
-    format!("{counts}; at {instructions} different instructions")
+    format!("{counts}; coverage: {instructions} different instructions")
 }
 
 fn counts(tallies: &[&Tally]) -> String {
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     format!(
-        "{scenarios} scenarios: {boundaries} instruction boundaries compared: {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained",
+        "compared {boundaries} instruction boundaries in {scenarios} scenarios: {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained",
         scenarios = tallies.len(),
         boundaries = sum(|tally| tally.boundaries),
         equal = sum(|tally| tally.equal),

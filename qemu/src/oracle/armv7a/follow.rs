@@ -312,7 +312,7 @@ impl<'a> Follower<'a> {
                 return Ok(Some(state));
             }
         }
-        anyhow::bail!("the machine is not in code that runs without stepping")
+        anyhow::bail!("the machine is not in code that the oracle runs without single-stepping")
     }
 
     fn is_let_run(&self) -> bool {
