@@ -50,7 +50,7 @@ pub fn marked(begin: &str) -> Result<(&str, Option<u32>)> {
         .rsplit_once(' ')
         .and_then(|(words, mark)| Some((words, mark_of(mark)?)));
     let (words, mark) = marked.context(
-        "the first line of the kernel's data does not end with an identification number",
+        "the first line of the kernel's data does not end with an eight-digit identification number",
     )?;
     Ok((words, Some(mark)))
 }
@@ -142,7 +142,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
             }
         };
         let low = packed.split_at_checked(count.into());
-        let (low, rest) = low.context("the packed data ends too early")?;
+        let (low, rest) = low.context("the packed memory words are truncated")?;
         packed = rest;
         let mut word = upper.to_le_bytes();
         word[..low.len()].copy_from_slice(low);
@@ -176,7 +176,8 @@ pub(crate) mod tests {
         let lies = probe(&image).expect("it can be read").unwrap_or_default();
         let symbolizer = Symbolizer::open(&image).expect("it can be read");
         let build = symbolizer.build_id().unwrap_or("-");
-        format!("begin {version} {} {build} {lies:#x}{more}", arch.name())
+        let end = format!("{lies:#x}{more}");
+        ["begin", version, arch.name(), build, end.as_str()].join(" ")
     }
 
     #[test]

@@ -94,7 +94,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "x",
         arguments: "ADDRESS [COUNT]",
-        about: "print words of memory, each with the static that contains it and the symbol that it points to",
+        about: "print words of memory, with the static that contains each word and the symbol to which the word points",
         run: Monitor::memory,
     },
     Command {
@@ -142,7 +142,7 @@ impl Monitor {
         let count = self.dump.cpus().map_or(0, |cpus| cpus.len());
         let cpus = if count == 1 { "CPU" } else { "CPUs" };
         let reason = self.dump.reason();
-        format!("{count} {cpus}, inspected because {reason}\n")
+        format!("machine with {count} {cpus}, inspected because {reason}\n")
     }
 
     /// Runs a command line, and returns what it shows; none to end.

@@ -33,14 +33,14 @@ pub struct Autopsy {
     #[arg(value_name = "DUMP", required_unless_present = "registers")]
     pub dump: Option<PathBuf>,
 
-    /// Instead of a dump, read registers from a file with a debugger's output, such as OpenOCD's `reg` or gdb's
-    /// `info registers`. Each line has one register (`pc 0x80000`). Registers after a line `cpu 1` belong to CPU 1. Required:
-    /// rip, rsp, rbp; on AArch64 pc, sp, x29, x30
+    /// Read the registers from this file instead of a dump. The file contains a debugger's output, such as OpenOCD's `reg` or
+    /// gdb's `info registers`, with one register on each line (`pc 0x80000`). Registers after a line `cpu 1` belong to CPU 1.
+    /// On x86-64, the registers rip, rsp and rbp are required; on AArch64, pc, sp, x29 and x30
     #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["dump", "interactive", "gdb"])]
     pub registers: Option<PathBuf>,
 
-    /// With --registers, use this file as the memory at this virtual address. Pass the stacks. Also pass .note.gnu.build-id or
-    /// the code; otherwise no backtrace is reported as complete. Can be repeated
+    /// With --registers, use the contents of FILE as the memory at the virtual address ADDRESS. Pass the memory of all stacks.
+    /// Unless you also pass .note.gnu.build-id or the code, no backtrace is reported as complete. Can be repeated
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 
@@ -52,8 +52,8 @@ pub struct Autopsy {
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     pub symbols: Vec<PathBuf>,
 
-    /// Read commands from standard input that print backtraces, registers, memory, symbols and instructions. `help` lists the
-    /// commands
+    /// Run commands from standard input, which print backtraces, registers, memory, symbols and instructions. The command
+    /// `help` lists all commands
     #[arg(short, long)]
     pub interactive: bool,
 
@@ -122,8 +122,9 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
 fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let path = file.display();
     let image = arguments.image.as_ref();
-    let image = image
-        .with_context(|| format!("{path} is a log: pass the kernel image that ran with --image"));
+    let image = image.with_context(|| {
+        format!("{path} is a log; use --image to pass the image of the kernel that wrote the log")
+    });
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let probe = crate::image::probe(image).map_err(Failure::usage)?;

@@ -24,14 +24,14 @@ impl Flat {
         let mut signature = [0; SIGNATURE.len()];
         let read = file.read_exact_at(&mut signature, 0);
         if read.is_err() || signature != SIGNATURE {
-            bail!("not a memory dump in QEMU's format");
+            bail!("the file is not a memory dump in QEMU's format");
         }
         let mut records = BTreeMap::new();
         let mut at = HEADER;
         loop {
             let mut head = [0; 16];
             let read = file.read_exact_at(&mut head, at);
-            read.context("the file ends between two records")?;
+            read.context("the memory dump has no end marker")?;
             let [place, count] = [0, 8].map(|from| number(&head, from));
             at += head.len() as u64;
             // Both are -1 at the end.
@@ -41,7 +41,7 @@ impl Flat {
             records.insert(place, (at, count));
             at = at
                 .checked_add(count)
-                .context("the size of a record is too large")?;
+                .context("a record of the memory dump has an invalid size")?;
         }
     }
 
@@ -56,7 +56,7 @@ impl Flat {
         let mut done = 0;
         while done < bytes.len() {
             let wanted = place.checked_add(done as u64);
-            let wanted = wanted.context("the offset of a record is too large")?;
+            let wanted = wanted.context("an offset in the memory dump is too large")?;
             let before = self.records.range(..=wanted).next_back();
             let inside = before.and_then(|(start, (at, count))| {
                 let into = wanted - start;
@@ -66,7 +66,7 @@ impl Flat {
             let end = bytes.len().min(done.saturating_add(count as usize));
             self.file
                 .read_exact_at(&mut bytes[done..end], at)
-                .context("the file ends inside a record")?;
+                .context("the memory dump ends inside the data of a record")?;
             done = end;
         }
         Ok(())

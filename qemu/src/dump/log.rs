@@ -70,7 +70,9 @@ impl Logged {
                     if let Some((said, build)) = said.zip(build)
                         && said != build
                     {
-                        bail!("{problem}: the build id of the stack is {said}, expected {build}");
+                        bail!(
+                            "the log contains a stack from another image: its build id is {said}, expected {build}"
+                        );
                     }
                     let moved_by = moved_by.map(|by| by.context(problem)).transpose()?;
                     all.push(Self {
@@ -102,7 +104,7 @@ fn words<'l>(
 ) -> Result<(BTreeMap<u64, u64>, u64)> {
     let (mut words, mut next) = (BTreeMap::new(), start);
     for (line, number) in lines {
-        let damaged = || format!("line {number} or an earlier line is damaged");
+        let damaged = || format!("line {number} of the log or an earlier line is damaged");
         if let Some(end) = line.strip_prefix(END) {
             let words_of = end.split(' ').collect::<Vec<_>>();
             let [end, "read", lies] = words_of[..] else {

@@ -52,16 +52,16 @@ impl Pages {
         let mut header = [0; HEADER];
         file.read(0, &mut header)?;
         if !header.starts_with(SIGNATURE) {
-            bail!("not a makedumpfile dump");
+            bail!("the file is not a makedumpfile dump");
         }
         let numbers = numbers(processor).map(|at| u64::from(number(&header, at)));
         let is_sane = numbers.iter().zip(LARGEST).all(|(is, most)| *is <= most);
         let [size, second, bits] = numbers;
         if !is_sane || !size.is_power_of_two() || size < SMALLEST {
-            bail!("invalid header");
+            bail!("the memory dump has an invalid header");
         }
         if bits * size > file.length() {
-            bail!("the file ends inside the page bitmap");
+            bail!("the memory dump ends inside its page bitmap");
         }
         // Two sets of bits: the pages that the machine has, and those that are here.
         let mut there = vec![0; (bits / 2 * size) as usize];
@@ -120,7 +120,7 @@ impl Pages {
         let at = u64::from_le_bytes(*known.first_chunk().unwrap_or(&[0; 8]));
         let (count, kind) = (number(&known, 8), number(&known, 12));
         if u64::from(count) > self.size {
-            bail!("the data is larger than a page");
+            bail!("the dump contains more data for this page than the page size");
         }
         let mut bytes = vec![0; count as usize];
         self.file.read(at, &mut bytes)?;
@@ -138,7 +138,7 @@ impl Pages {
         };
         if page.len() as u64 != self.size {
             bail!(
-                "the page has {length} bytes, expected {size}",
+                "the page in the dump has {length} bytes, expected {size}",
                 length = page.len(),
                 size = self.size
             );

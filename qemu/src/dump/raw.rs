@@ -84,7 +84,7 @@ fn states(text: &str, arch: Processor) -> Result<Vec<State>> {
             Some(Ok(0)) if last == 0 => {}
             Some(Ok(number)) if number == last + 1 => cpus.push(Vec::new()),
             Some(_) => bail!(
-                "found `{found}`, expected `cpu {expected}`",
+                "unexpected line `{found}`: expected `cpu {expected}`",
                 found = line.trim(),
                 expected = last + 1
             ),
@@ -118,8 +118,9 @@ impl Given<'_> {
     }
 
     fn expect(&self, name: &str) -> Result<u64> {
-        self.get(name)
-            .with_context(|| format!("{name} is missing: expected a line such as `{name} 0x1234`"))
+        self.get(name).with_context(|| {
+            format!("register {name} is missing: expected a line such as `{name} 0x1234`")
+        })
     }
 }
 

@@ -68,7 +68,7 @@ impl Sent {
         };
         let (mut all, mut open) = (Vec::new(), None::<Self>);
         for (number, line) in std::iter::once(first).chain(lines) {
-            let damaged = || format!("line {number} has an unknown format");
+            let damaged = || format!("line {number} of the log has an unknown format");
             let (word, rest) = line.split_once(' ').with_context(damaged)?;
             match word {
                 "begin" => {
@@ -115,7 +115,7 @@ impl Sent {
         match self.has_begin {
             true => Ok(()),
             false => bail!(
-                "the first line of the dump, which contains the build id, is damaged or missing: names could be wrong"
+                "the first line of the dump, which contains the build id, is damaged or missing, so names in the report may be wrong"
             ),
         }
     }
@@ -156,7 +156,7 @@ impl Sent {
             let address = u64::from_str_radix(digits, 16)?;
             let bytes = bytes(&unpacked(rest)?, arch)?;
             if address.checked_add(bytes.len() as u64).is_none() {
-                bail!("the memory extends past the end of the address space");
+                bail!("memory in the dump extends past the end of the address space");
             }
             self.memory.0.push((address, bytes));
             return Ok(());
@@ -173,7 +173,7 @@ impl Sent {
         let words: Vec<_> = rest.split(' ').collect();
         for pair in words.chunks(2) {
             let [name, value] = *pair else {
-                bail!("a register has no value");
+                bail!("a register in the dump has no value");
             };
             let digits = value.strip_prefix("0x").context("no number")?;
             let value = u64::from_str_radix(digits, 16)?;
@@ -189,12 +189,14 @@ impl Sent {
         if self.has_begin && (self.mark != mark || self.lines > count) {
             self.has_begin = false;
             self.origin.is_proven = false;
-            self.lost = Some("the lines are from two dumps".to_owned());
+            self.lost = Some("the log mixes lines of two dumps".to_owned());
             return self;
         }
         let missing = count.saturating_sub(self.lines);
         if missing > 0 {
-            self.lost = Some(format!("{missing} of {count} lines are damaged or missing"));
+            self.lost = Some(format!(
+                "{missing} of {count} lines of the dump are damaged or missing"
+            ));
         }
         self
     }
@@ -234,12 +236,15 @@ impl Source for Sent {
 
     fn state(&mut self, cpu: usize) -> Result<State> {
         let cpu = self.cpus.get(&cpu);
-        let cpu =
-            cpu.context("the CPU is not running, or the registers of this CPU are missing")?;
+        let cpu = cpu.context(
+            "the dump contains no registers of this CPU, which may not have been running",
+        )?;
         match cpu.state {
             Some(state) => Ok(state),
-            None if cpu.registers.is_empty() => bail!("the CPU did not answer the kernel"),
-            None => bail!("some registers of this CPU are missing"),
+            None if cpu.registers.is_empty() => {
+                bail!("the CPU did not answer the kernel's request for its registers")
+            }
+            None => bail!("the dump does not contain all registers of this CPU"),
         }
     }
 
@@ -273,7 +278,7 @@ fn bytes(words: &[u64], arch: Processor) -> Result<Vec<u8>> {
         let word = word.to_le_bytes();
         let (low, high) = word.split_at(size);
         if high.iter().any(|byte| *byte != 0) {
-            bail!("a word has more than {size} bytes");
+            bail!("a memory word in the dump has more than {size} bytes");
         }
         bytes.extend_from_slice(low);
     }

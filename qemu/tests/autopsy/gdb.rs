@@ -205,7 +205,6 @@ pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
             .1
             .to_owned()
     };
-    let expected =
-        lines(&kept) + "cannot read task 0 and the tasks after this task, at most 24 in total\n";
+    let expected = lines(&kept) + "cannot read task 0 and the following tasks (at most 24 tasks)\n";
     super::expect_equal(&expected, &lines(&read));
 }

@@ -216,7 +216,7 @@ pub fn what_is_missing_is_said(image: &Path) {
             let [mut sent] = <[Sent; 1]>::try_from(sent).expect("one dump");
             if at == first {
                 let error = sent.expect_begin().expect_err("nobody knows of what it is");
-                assert!(format!("{error:#}").contains("names could be wrong"));
+                assert!(format!("{error:#}").contains("names in the report may be wrong"));
                 continue;
             }
             sent.expect_begin().expect("its first line is whole");

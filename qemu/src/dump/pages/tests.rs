@@ -125,7 +125,10 @@ fn a_page_that_cannot_be_is_refused() {
         "the page has 4095 bytes, expected 4096",
     );
     let larger = [&plain[..], &[0]].concat();
-    refused(&records(PLAIN, &larger), "the data is larger than a page");
+    refused(
+        &records(PLAIN, &larger),
+        "the dump contains more data for this page than the page size",
+    );
     refused(&records(ZLIB, &plain), "cannot be decompressed");
     // A megabyte in a few bytes is not unpacked.
     let bomb = packed(&vec![0; 1 << 20]);
@@ -144,13 +147,22 @@ fn a_header_that_cannot_be_is_refused() {
         records
     };
     for size in [0, 2048, 4097, 1 << 17, 1 << 31] {
-        refused(&with(BLOCK, size), "invalid header");
+        refused(&with(BLOCK, size), "the memory dump has an invalid header");
     }
-    refused(&with(SECOND, u32::MAX), "invalid header");
-    refused(&with(BITS, u32::MAX), "invalid header");
+    refused(
+        &with(SECOND, u32::MAX),
+        "the memory dump has an invalid header",
+    );
+    refused(
+        &with(BITS, u32::MAX),
+        "the memory dump has an invalid header",
+    );
     // More bits than the file can have are not made room for.
-    refused(&with(BITS, 1 << 26), "the file ends inside the page bitmap");
-    refused(&with(0, 0), "not a makedumpfile dump");
+    refused(
+        &with(BITS, 1 << 26),
+        "the memory dump ends inside its page bitmap",
+    );
+    refused(&with(0, 0), "the file is not a makedumpfile dump");
 }
 
 #[test]
@@ -163,10 +175,10 @@ fn bytes_that_are_not_there_are_an_error() {
     refused(&known(1 << 40), "byte 0x10000000000 is missing");
     let mut records = known(u64::MAX - 3);
     records.push((u64::MAX - 3, vec![0; 4]));
-    refused(&records, "the offset of a record is too large");
+    refused(&records, "an offset in the memory dump is too large");
     let mut records = self::records(PLAIN, &page());
     records.remove(1);
-    refused(&records, "the file ends inside the page bitmap");
+    refused(&records, "the memory dump ends inside its page bitmap");
 }
 
 #[test]
@@ -179,8 +191,8 @@ fn records_that_do_not_end_are_refused() {
         let error = Pages::open(written(&bytes), WIDE).expect_err("it is refused");
         let error = format!("{error:#}");
         let says = [
-            "the file ends between two records",
-            "the size of a record is too large",
+            "the memory dump has no end marker",
+            "a record of the memory dump has an invalid size",
         ];
         assert_eq!(
             error.split(':').next(),
@@ -188,5 +200,8 @@ fn records_that_do_not_end_are_refused() {
         );
     }
     let error = Pages::open(written(b"makedumpfile"), WIDE).expect_err("it is refused");
-    assert_eq!(error.to_string(), "not a memory dump in QEMU's format");
+    assert_eq!(
+        error.to_string(),
+        "the file is not a memory dump in QEMU's format"
+    );
 }
