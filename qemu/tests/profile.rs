@@ -133,7 +133,7 @@ fn several_cpus_have_a_profile(kernel: Kernel) {
         "1.folded",
         &["--cpus", "3", "sampled"],
     );
-    let ran = ran.expect(0).expect_words(" samples, of 3 CPUs, ");
+    let ran = ran.expect(0).expect_words(" samples, from 3 CPUs at ");
     let counted = sampled::counted(&ran.text());
     let folded = fs::read_to_string(file).expect("it is written");
     let mut stacks = stacks(&folded);
@@ -318,7 +318,8 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
         let image = tiny::image(folder.path(), Arch::Aarch64, &[Act::Exit(exits)]);
         let words = ["--profile-rate", "62500000"];
         let (made, file) = ran(&image, folder.path(), "1.folded", &words);
-        made.expect(status).expect_words(", 0 complete, ");
+        made.expect(status)
+            .expect_words(", 0 with complete call stacks, ");
         let folded = fs::read_to_string(&file).expect("it is written");
         let [(stack, count)] = &stacks(&folded)[..] else {
             panic!("{folded}");

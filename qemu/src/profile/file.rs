@@ -65,7 +65,7 @@ impl Form {
 
 fn draw(lines: &[String], unit: &str, image: &str, summary: &str) -> Result<Vec<u8>> {
     let mut options = Options::default();
-    options.title = format!("Where {image} spent its {unit}");
+    options.title = format!("Profile of {image}, measured in {unit}");
     options.subtitle = Some(summary.to_owned());
     options.count_name = "samples".to_owned();
     // The same function has the same colour, in every picture.

@@ -142,7 +142,7 @@ impl Recorder {
                     1 => "1 CPU".to_owned(),
                     count => format!("{count} CPUs"),
                 };
-                let mut of = format!("of {cpus}, {rate} samples per second");
+                let mut of = format!("from {cpus} at {rate} samples per second");
                 if seen.missed > 0 {
                     of += &format!(", {missing} samples missing", missing = seen.missed);
                 }
@@ -162,7 +162,9 @@ impl Recorder {
         let bytes = self.form.bytes(&named, every, unit, name, &summary)?;
         linker::whole::write(&self.file, &bytes)?;
         let file = self.file.display();
-        say(format_args!("profile of {name}: {summary}: {file}"));
+        say(format_args!(
+            "wrote the profile of {name} to {file}: {summary}"
+        ));
         Ok(())
     }
 }
@@ -202,7 +204,9 @@ impl Again<'_> {
             Some(_) => again.starts_with(serial) || serial.starts_with(&again),
         };
         if !is_same {
-            bail!("the replay differs from the recording: the serial output is not the same");
+            bail!(
+                "the serial output of the replay differs from the serial output of the recorded boot"
+            );
         }
         progress.done();
         Ok(samples)

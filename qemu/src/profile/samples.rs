@@ -46,14 +46,17 @@ impl Samples {
             self.order.iter().filter(|it| numbers.contains(it)).count()
         };
         let complete = count(Base::Complete);
-        let mut text = format!("{all} samples, {interval}, {complete} complete");
+        let mut text = format!("{all} samples, {interval}, {complete} with complete call stacks");
         for (base, words) in [
-            (Base::Undeclared, "samples end on an undeclared stack"),
+            (
+                Base::Undeclared,
+                "with call stacks that end on an undeclared stack",
+            ),
             (
                 Base::UndeclaredInDoubt,
-                "samples use unproven unwind rows and end on an undeclared stack",
+                "with call stacks that use unproven unwind rows and end on an undeclared stack",
             ),
-            (Base::Incomplete, "incomplete"),
+            (Base::Incomplete, "with incomplete call stacks"),
         ] {
             let count = count(base);
             if count > 0 {

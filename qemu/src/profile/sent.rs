@@ -73,7 +73,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     }
     let rate = sent.rate;
     let summary = format!(
-        "{all} samples of {count} {cpus}, {rate} samples per second, {complete} complete",
+        "{all} samples of {count} {cpus} at {rate} samples per second, {complete} with complete call stacks",
         count = cpus.len(),
         cpus = if cpus.len() == 1 { "CPU" } else { "CPUs" }
     );
@@ -82,12 +82,12 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     let bytes = form.bytes(&named, INSTRUCTIONS / rate, "time", &name, &summary)?;
     linker::whole::write(&arguments.out, &bytes)?;
     say(format_args!(
-        "profile of {name}: {summary}: {file}",
+        "wrote the profile of {name} to {file}: {summary}",
         file = arguments.out.display()
     ));
     if !sent.is_proven {
         say(format_args!(
-            "warning: {log} or {name} has no build id, so the log and the image may be from different builds, and names may be wrong"
+            "warning: names in the profile may be wrong, because without a build id in {log} and {name}, their builds cannot be compared"
         ));
     }
     match sent.lost {
@@ -124,7 +124,12 @@ impl Sent {
             let Some(line) = checked(line, WORD) else {
                 continue;
             };
-            let damaged = || format!("line {number} has an unknown format", number = number + 1);
+            let damaged = || {
+                format!(
+                    "line {number} of the log has an unknown format",
+                    number = number + 1
+                )
+            };
             let (word, rest) = line.split_once(' ').with_context(damaged)?;
             let (words, its_mark) = match word {
                 "begin" => marked(rest)?,
