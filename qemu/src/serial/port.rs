@@ -25,11 +25,11 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
         let hint = match error.kind() {
             ErrorKind::NotFound => found(),
             ErrorKind::PermissionDenied => {
-                "; on Debian, only members of the group dialout may open serial devices".into()
+                "on Debian, only members of the group dialout may open serial devices".into()
             }
-            _ => String::new(),
+            _ => return anyhow!("cannot open {shown}: {error}"),
         };
-        anyhow!("cannot open {shown}: {error}{hint}")
+        anyhow!("cannot open {shown}: {error}; {hint}")
     })?;
     let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is not a serial line"))?;
     modes.make_raw();
@@ -78,9 +78,9 @@ fn found() -> String {
         .collect();
     ports.sort();
     match ports.is_empty() {
-        true => "; no USB adapter is connected".into(),
+        true => "no USB serial adapter is connected".into(),
         false => format!(
-            "; available serial devices: {ports}",
+            "the available serial devices are {ports}",
             ports = ports.join(", ")
         ),
     }

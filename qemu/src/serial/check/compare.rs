@@ -85,7 +85,7 @@ fn summary(heard: &Heard) -> String {
         (0, _) => format!("{} lines", heard.lines.len()),
         (1, Some(end)) => end.to_owned(),
         (count, end) => format!(
-            "{last_line}, and {others} other backtraces",
+            "{last_line}; {others} other backtraces are equal, too",
             last_line = end.unwrap_or_default(),
             others = count - 1
         ),
@@ -131,7 +131,7 @@ fn difference(part: &Part, expected: &Heard, heard: &Heard) -> Option<(String, S
     }
     let is_reset_expected = matches!(part.sent, Sent::Monitor);
     (is_reset_expected && !heard.is_reset).then(|| {
-        let words = "the first line of the kernel, after the command `reboot`";
+        let words = "the kernel's first line after the command `reboot`";
         (words.to_owned(), NOTHING.to_owned())
     })
 }

@@ -48,14 +48,12 @@ impl Machine {
             .stderr(stderr)
             .spawn();
         let mut process = process.context("cannot start a second instance of this program")?;
-        let to = process
-            .stdin
-            .take()
-            .context("the standard input of the second instance is missing")?;
-        let from = process
-            .stdout
-            .take()
-            .context("the standard output of the second instance is missing")?;
+        let to = process.stdin.take().context(
+            "the second instance of this program was started without a pipe for standard input",
+        )?;
+        let from = process.stdout.take().context(
+            "the second instance of this program was started without a pipe for standard output",
+        )?;
         let (sender, events) = mpsc::channel();
         std::thread::spawn(move || {
             let why = port::read(from, |bytes| sender.send(Event::Written(bytes)).is_ok());
@@ -84,7 +82,7 @@ impl Machine {
                 .context("cannot read a temporary file")?;
             let words = words.trim();
             bail!(
-                "QEMU did not reach the end of {part}: {words}",
+                "QEMU did not complete the part `{part}` of the check: {words}",
                 part = part.name
             );
         }

@@ -44,8 +44,7 @@ pub(super) struct List {
 /// Lines whose text differs from boot to boot.
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
-        r"^(?:cpu \d(?:, task \w+)?(?:, stopped at |(?: with hardware ID|, known to the hardware as) 0x\d,? does not start)",
-        r"|cpu \d does not answer$",
+        r"^(?:cpu \d(?:, task \w+)?(?:, stopped at |(?: with hardware ID|, known to the hardware as) 0x\d,? does not start)|cpu \d does not answer$",
         r"|task \w+: (?:(?:about to run|runs) on cpu \d|has |ready to run|waits |sleeps |there is none$))",
     );
     Regex::new(pattern).expect("a regular expression")

@@ -23,8 +23,8 @@ static GREETING: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn advice(board: Model) -> &'static str {
     match board {
         Model::Raspi5 => {
-            "check the power, the three files on the card, and the wires at the connector between the HDMI sockets (ground; the \
-             board's output to the adapter's input); press Enter to end this step"
+            "check the power, the three files on the card, and the two wires at the connector between the HDMI sockets (ground to \
+             ground, the board's output to the adapter's input); press Enter to end this step"
         }
         Model::Raspi3 | Model::Raspi4 => {
             "check the power, the wires (ground to pin 6, the adapter's input to pin 8, the adapter's output to pin 10), and the files on the \
@@ -34,8 +34,8 @@ pub(super) fn advice(board: Model) -> &'static str {
 }
 
 /// What to check if nothing readable came.
-const UNREADABLE: &str = "if the text is unreadable, the board uses another baud rate: check `init_uart_clock` in config.txt, and \
-                          the clock in kernel/src/board";
+const UNREADABLE: &str = "if the text is unreadable, the board uses another baud rate; check `init_uart_clock` in config.txt, and \
+                          the clock frequency in kernel/src/board";
 
 /// Expectations of one board.
 pub(super) struct Judge<'a> {
@@ -82,7 +82,7 @@ impl Judge<'_> {
                 folder = self.card
             ),
             false => format!(
-                "the board is {board}, not {expected}: use --board {board}",
+                "the kernel runs on board {board}, not on {expected}; use --board {board}",
                 expected = self.board.name()
             ),
         };
@@ -124,7 +124,7 @@ impl Judge<'_> {
             }
             Ended::Whole | Ended::Entered | Ended::Alone if !text.contains(TYPED_PROMPT) => {
                 let why = format!(
-                    "received {bytes} bytes without a complete line: {UNREADABLE}",
+                    "received {bytes} bytes, but not the prompt of the kernel; {UNREADABLE}",
                     bytes = came.len()
                 );
                 Judged::new(Verdict::Damaged, why)

@@ -55,8 +55,8 @@ pub struct Check {
     ///
     /// The first backtrace of a report is compared line by line. In the backtraces of other CPUs and tasks, only the first and
     /// the last line are compared, because the frames differ from boot to boot. The verdict of a step is `equal`, `different`
-    /// (although every line is intact), `damaged` (the serial line lost or changed bytes), `nothing came` or `not tried`. The exit
-    /// status is 0 if all steps are equal.
+    /// (intact lines with other text), `damaged` (lines with lost or changed bytes), `nothing came` (the board sent nothing) or
+    /// `not tried`. The exit status is 0 if all steps are equal.
     #[arg(long, conflicts_with_all = ["image", "log", "dump"])]
     pub check: bool,
 
@@ -265,13 +265,13 @@ fn show(act: Act, judge: &Judge<'_>) {
         (Act::Begin, board) => {
             let pins = match board {
                 Model::Raspi5 => {
-                    "ground to ground and each output to the other side's input, at the connector between the HDMI sockets"
+                    "At the connector between the HDMI sockets, connect ground to ground, and each output to the input of the other device"
                 }
                 Model::Raspi3 | Model::Raspi4 => {
-                    "the adapter's ground to pin 6, its input to pin 8 (GPIO 14), and its output to pin 10 (GPIO 15)"
+                    "Connect the adapter's ground to pin 6, its input to pin 8 (GPIO 14), and its output to pin 10 (GPIO 15)"
                 }
             };
-            println!("- Connect a 3.3 V USB serial adapter: {pins}. Connect a screen.");
+            println!("- Connect a screen and a 3.3 V USB serial adapter to the board. {pins}.");
             println!(
                 "- Copy kernel8.img, config.txt and cmdline.txt from {folder} to an SD card.",
                 folder = judge.card

@@ -118,7 +118,7 @@ impl Wire {
                     }
                     if let Some(advice) = self.advice.as_ref().filter(|_| !is_advised) {
                         let seconds = QUIET.as_secs();
-                        println!("nothing was received for {seconds} s: {advice}");
+                        println!("the board sent nothing for {seconds} s; {advice}");
                         is_advised = true;
                     }
                 }
