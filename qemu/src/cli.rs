@@ -135,7 +135,8 @@ pub struct Cli {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump"])]
     pub profile: Option<PathBuf>,
 
-    /// Take N samples per second of the machine's own clock (62.5 million instructions); with several CPUs, at most N
+    /// Take N samples per second, measured by the machine's own clock: one second is 62.5 million instructions. With several
+    /// CPUs, N is the maximum
     #[arg(
         long,
         value_name = "N",

@@ -73,7 +73,7 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
                 Status::Success,
                 "panicked twice, as expected, and printed one line for each panic",
             ),
-            false => failed("panicked, but did not print that its report failed"),
+            false => failed("panicked, but did not print that its panic report failed"),
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
@@ -103,11 +103,14 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
         Verdict::TimedOut => {
             let seconds = booted.took.as_secs();
-            Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))
+            Judgement::new(
+                Status::TimedOut,
+                format!("the time ran out after {seconds} s"),
+            )
         }
         Verdict::OutOfGuestTime => Judgement::new(
             Status::TimedOut,
-            "time ran out, measured by the machine's own clock",
+            "the machine's own clock reached the time limit",
         ),
         Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
     }
@@ -154,7 +157,9 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     let text = String::from_utf8_lossy(serial);
     let mut lines = text.lines().map(str::trim_end);
     if !lines.by_ref().any(begins) {
-        return Err("panicked, but no line begins with \"panicked at \" or \"fault on cpu \"");
+        return Err(
+            "panicked, but printed no line that begins with \"panicked at \" or \"fault on cpu \"",
+        );
     }
     // The list of another CPU or of a task has an end line of its own.
     let mut lines = lines.take_while(|line| !is_of_another(line));
@@ -183,7 +188,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     };
     if !is_gapless || frames != end.frames {
         return Err(
-            "panicked, but its backtrace does not have as many frames as the last line states",
+            "panicked, but the number of frames in the backtrace differs from the number in its last line",
         );
     }
     let is_whole = matches!(

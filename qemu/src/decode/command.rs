@@ -26,7 +26,7 @@ pub struct Decode {
     #[arg(long, value_name = "FILE")]
     pub image: PathBuf,
 
-    /// Write one JSON object for each frame, and nothing else
+    /// Write only JSON: one object for each frame
     #[arg(long)]
     pub json: bool,
 
@@ -34,8 +34,8 @@ pub struct Decode {
     #[arg(long)]
     pub any_build: bool,
 
-    /// Load address of the image minus its link address, in hexadecimal. Only needed if the log has neither this distance nor
-    /// names
+    /// Load address of the image minus its link address, in hexadecimal. Only needed if the log contains neither this
+    /// difference nor function names
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = hex, allow_hyphen_values = true)]
     pub moved_by: u64,
 }
@@ -104,7 +104,7 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
     }
     if frames == 0 {
         say(format_args!(
-            "{name}: no frame of this image in {lines} lines; if the image was not loaded at its link address, pass the distance with --moved-by",
+            "found no frame of this image in the {lines} lines of {name}; if the image was not loaded at its link address, use --moved-by",
             lines = summary.lines
         ));
     }

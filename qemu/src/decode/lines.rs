@@ -219,7 +219,7 @@ impl<'a> Lines<'a> {
             name => name,
         };
         let result = match (self.build, self.any_build) {
-            (Build::Same, _) => "the line was not changed",
+            (Build::Same, _) => "the line was printed unchanged",
             (_, true) => {
                 "the report is from another image, so the names in the report may be wrong"
             }
@@ -228,7 +228,7 @@ impl<'a> Lines<'a> {
             }
         };
         say(format_args!(
-            "line {line} has {name}+{offset:#x}/{size:#x}, but the image has {found} at this address: {result}"
+            "line {line} contains {name}+{offset:#x}/{size:#x}, but the image has {found} at this address; {result}"
         ));
         if self.build == Build::Unknown {
             self.build = Build::Contradicted;
@@ -351,7 +351,7 @@ impl<'a> Lines<'a> {
                 "the image has no build id, so it cannot be compared with build {build} of the report in line {line}"
             )),
             Some(id) if id != build => say(format_args!(
-                "line {line}: the report is from build {build}, but the image has build id {id}: {result}",
+                "the report in line {line} is from build {build}, but the image has build id {id}, so {result}",
                 result = if self.any_build {
                     "the names in the report may be wrong"
                 } else {

@@ -128,7 +128,7 @@ impl Run<'_> {
                     let limit = self.boot.guest_limit.unwrap_or_default();
                     // Whoever does not answer is busy, or has ended, which the serial line reports.
                     if self.monitor.time().is_ok_and(|time| time >= limit) {
-                        self.ask("the time ran out, measured by the machine's own clock", out)?;
+                        self.ask("the machine's own clock reached the time limit", out)?;
                         return Ok(Some(Verdict::OutOfGuestTime));
                     }
                     clock = Some(Instant::now() + EVERY);

@@ -73,7 +73,7 @@ impl Line {
         is_typed: bool,
         sender: Sender<Event>,
     ) -> Result<Option<PipeWriter>> {
-        let output = output.context("the standard output of QEMU is missing")?;
+        let output = output.context("QEMU was started without a pipe for its standard output")?;
         make_room(&output);
         let output = File::from(output);
         match self {

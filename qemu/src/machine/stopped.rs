@@ -100,7 +100,7 @@ impl<'m> Stopped<'m> {
             *door = Door::Open(stub, reader, HashSet::new());
         }
         let Door::Open(stub, reader, memory) = door else {
-            bail!("QEMU's gdb stub is missing");
+            bail!("the connection to QEMU's gdb stub is not open");
         };
         Ok(Self {
             monitor,
@@ -142,8 +142,9 @@ impl<'m> Stopped<'m> {
     pub fn write_memory(&self, path: &Path) -> Result<()> {
         let shown = path.display();
         let name = path.to_str();
-        let name =
-            name.with_context(|| format!("the path {shown} is not valid UTF-8, as QEMU requires"))?;
+        let name = name.with_context(|| {
+            format!("the path {shown} is not valid UTF-8, but QEMU accepts only UTF-8 paths")
+        })?;
         self.monitor.dump(name)
     }
 

@@ -75,8 +75,8 @@ impl Verdict {
                 1 => "cannot start the machine (QEMU ended with status 1; its messages are above)"
                     .into(),
                 code => format!(
-                    "no machine was started: the command ended with status {code}, and QEMU's monitor \
-                     did not report a running machine; a script must pass its arguments to QEMU"
+                    "the command ended with status {code} before QEMU's monitor reported a running machine; \
+                     if the command is a script, the script must pass its arguments to QEMU"
                 ),
             });
         }

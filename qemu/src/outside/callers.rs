@@ -84,7 +84,9 @@ impl Callers {
                 continue;
             }
             if self.image.is_build_in_memory(stopped, cpu) == Some(false) {
-                let _ = self.doubt.set("the image is not in memory".to_owned());
+                let _ = self
+                    .doubt
+                    .set("the machine's memory does not contain the image".to_owned());
             }
             match self.image.section_in_memory(section, stopped, cpu) {
                 // It may be mapped later.

@@ -331,7 +331,10 @@ impl fmt::Display for Image {
             | InMemory::Same
             | InMemory::Partly { .. } => {}
             InMemory::Changed(start) => write!(f, ", {}", Damage::Code { start })?,
-            InMemory::Another => return f.write_str(", the image is not in memory"),
+            InMemory::Another => {
+                f.write_str(", ")?;
+                return f.write_str("the machine's memory does not contain the image");
+            }
         }
         if let Some(why) = &self.unreadable {
             write!(f, ", {why}")?;

@@ -44,7 +44,7 @@ fn name(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<String> {
     )
 }
 
-/// The lock that a task waits for, and the task that holds it. None if that is not known.
+/// Returns which lock a task waits for, and which task holds the lock, in words; `None` if this is unknown.
 pub(super) fn lock(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<String> {
     if !has_names(tasks) {
         return None;
@@ -59,9 +59,9 @@ pub(super) fn lock(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<Str
     Some(match holder.checked_sub(1) {
         Some(holder) => {
             let task = task(memory, tasks, holder);
-            format!("{name}, which task {task} holds")
+            format!("waits for lock {name}, which task {task} holds")
         }
-        None => format!("{name}, which no task holds"),
+        None => format!("waits for lock {name}, which no task holds"),
     })
 }
 

@@ -35,7 +35,7 @@ pub(super) fn write_tasks(
             let left = tasks.count - number;
             writeln!(
                 out,
-                "cannot read task {number} and the tasks after this task, at most {left} in total"
+                "cannot read task {number} and the following tasks (at most {left} tasks)"
             )?;
             break;
         }
@@ -120,7 +120,7 @@ fn write(
     if sp == 0 || stack.is_some_and(|stack| in_use.stacks.contains(&stack.range.start)) {
         return Ok(true);
     }
-    let waits = match state {
+    let activity = match state {
         State::Free | State::Ended => return Ok(true),
         State::Runs(_) => "is about to run".to_owned(),
         State::Ready => "ready".to_owned(),
@@ -130,7 +130,7 @@ fn write(
             format!("waits for task {other} to end")
         }
         State::Locks => match names::lock(memory, tasks, number) {
-            Some(lock) => format!("waits for lock {lock}"),
+            Some(waits) => waits,
             None => "waits for a lock".to_owned(),
         },
         State::Idles => "has nothing to do".to_owned(),
@@ -138,7 +138,7 @@ fn write(
     let stack = names::stack(image, memory, sp);
     let stack = stack.as_deref().unwrap_or("unknown");
     let task = names::task(memory, tasks, number);
-    writeln!(out, "task {task}: {waits}, stack {stack}")?;
+    writeln!(out, "task {task}: {activity}, stack {stack}")?;
     let ranges = image.ranges_of_tasks();
     let doubt = in_use.may_be_any.then(Doubt::may_have_run);
     match image.arch {

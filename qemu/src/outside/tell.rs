@@ -106,8 +106,8 @@ pub(super) fn write_cpu(
     is_halted: bool,
 ) -> Result<Option<Registers>> {
     let pc = state.pc;
-    let waits = if is_halted { ", halted" } else { "" };
-    let masked = if state.is_masked {
+    let halted = if is_halted { ", halted" } else { "" };
+    let interrupts_masked = if state.is_masked {
         ", interrupts masked"
     } else {
         ""
@@ -115,13 +115,13 @@ pub(super) fn write_cpu(
     match state.level {
         Level::Kernel => {}
         Level::User => {
-            writeln!(out, "cpu {cpu} is in user mode, at {pc:#018x}{waits}")?;
+            writeln!(out, "cpu {cpu} is in user mode, at {pc:#018x}{halted}")?;
             return Ok(None);
         }
         Level::Narrow => {
             writeln!(
                 out,
-                "cpu {cpu} is not in 64-bit mode, at {pc:#018x}{masked}{waits}"
+                "cpu {cpu} is not in 64-bit mode, at {pc:#018x}{interrupts_masked}{halted}"
             )?;
             return Ok(None);
         }
@@ -136,13 +136,13 @@ pub(super) fn write_cpu(
         // Firmware keeps it there, or nobody has started it.
         writeln!(
             out,
-            "cpu {cpu} is halted outside the image, at {pc:#018x}{masked}"
+            "cpu {cpu} is halted outside the image, at {pc:#018x}{interrupts_masked}"
         )?;
         return Ok(None);
     }
     writeln!(
         out,
-        "cpu {cpu}, stopped at {pc:#018x}{stack}{masked}{waits}"
+        "cpu {cpu}, stopped at {pc:#018x}{stack}{interrupts_masked}{halted}"
     )?;
     let ranges = image.ranges(cpu, state.sp);
     Ok(match state.registers {

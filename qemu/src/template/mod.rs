@@ -147,7 +147,7 @@ impl Kind {
                     std::path::absolute(checkout).context("cannot determine the current folder")?;
                 let checkout = checkout.to_str().ok_or_else(|| {
                     anyhow!(
-                        "the path {path} is not valid Unicode, as Cargo.toml requires",
+                        "the path {path} is not valid Unicode, so Cargo.toml cannot contain the path",
                         path = checkout.display()
                     )
                 })?;

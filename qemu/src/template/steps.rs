@@ -62,7 +62,7 @@ impl Step<'_> {
         let place = if old.is_empty() {
             ensure!(
                 !path.exists(),
-                "{file} already exists, so the position of the new lines is unknown",
+                "cannot create {file}, because the file already exists",
                 file = self.file
             );
             0

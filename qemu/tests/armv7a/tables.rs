@@ -114,8 +114,7 @@ fn without_tables_and_symbols_what_is_found_is_marked() {
     let image = folder.path().join("stripped");
     objcopy(&["--strip-all".as_ref(), renamed.as_ref(), image.as_ref()]);
     let asked = interrupted(&image, "hang-tasks", 1);
-    let reason =
-        ", no tables: the image has no rule map, symbols, .debug_frame or exception tables, ";
+    let reason = ", no tables: the image has no unwind rule map, no symbols, no .debug_frame and no exception tables, ";
     assert!(asked.text.contains(reason), "{}", asked.text);
     let mut ends = asked.reports.iter().map(|report| &report.end);
     assert!(ends.all(|end| !end.contains(" complete")), "{}", asked.text);

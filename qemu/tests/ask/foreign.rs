@@ -233,7 +233,9 @@ fn no_name_is_that_of_an_image_that_does_not_run() {
         let given = format!("{} -append hang-tasks -kernel {runs}", machine(kernel.arch));
         let asked = Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124));
         assert!(
-            asked.text.contains(", the image is not in memory\n"),
+            asked
+                .text
+                .contains(", the machine's memory does not contain the image\n"),
             "{}",
             asked.text
         );

@@ -8,7 +8,7 @@ fn a_report_of_another_image_is_left_alone() {
     let log = boot(&one, "panic").text();
     let ran = decode(&log, &other, &[]);
     assert_eq!(ran.text(), log);
-    ran.expect_words("the report is from build ");
+    ran.expect_words(" is from build ");
 
     // An image of the same machine, so that its code is where the frames are.
     let debug = image(kernel("x86_64_debug"));
@@ -114,7 +114,7 @@ fn a_report_of_a_moved_image_is_decoded() {
     assert_eq!(offsets_of(&named), offsets_of(&linked));
     assert_eq!(offsets_of(&nameless), offsets_of(&linked));
     let lost = decode(&bare(&moved), &image, &[]).expect(0);
-    lost.expect_words("pass the distance with --moved-by");
+    lost.expect_words("use --moved-by");
     // What a report tells is of that boot, and of that build.
     let next = format!("{moved}{}", bare(&log));
     let next = decode(&next, &image, &[]).expect(0).text();

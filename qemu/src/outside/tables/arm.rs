@@ -109,7 +109,7 @@ impl fmt::Display for Arm {
             ) => write!(f, "tables without checksum{after}")?,
             (Err(Damage::Section(ParseError::Empty)), _) if has_exceptions => {}
             (Err(Damage::Section(ParseError::Empty)), _) => {
-                f.write_str("no tables: the image has no rule map, symbols, .debug_frame or exception tables")?;
+                f.write_str("no tables: the image has no unwind rule map, no symbols, no .debug_frame and no exception tables")?;
             }
             (Err(damage), _) => write!(f, "tables damaged: {damage}{after}")?,
         }
