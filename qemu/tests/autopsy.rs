@@ -76,7 +76,7 @@ kernel_tests! { x86_64:
 /// How the report begins.
 const ASKED: &str = "inspected by the runner, because ";
 /// What the runner says of a dump, before its path.
-const KEPT: &str = "; to read it, type: cargo run -- autopsy ";
+const KEPT: &str = "; to read the dump, type: cargo run -- autopsy ";
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder can be made")
@@ -320,7 +320,7 @@ fn an_image_that_was_built_anew_changes_nothing() {
         let limits = ["--ask", "1", "--timeout", "120", "--dump"];
         command.args(limits).arg(&dumps).arg("--image").arg(&name);
         let mut session = Session::of(command.arg("hang-masked"));
-        session.wait_for_words("to read it, type: cargo run -- autopsy ");
+        session.wait_for_words("to read the dump, type: cargo run -- autopsy ");
         if !in_place {
             fs::remove_file(&name).expect("it is there");
         }

@@ -133,7 +133,9 @@ fn several_cpus_have_a_profile(kernel: Kernel) {
         "1.folded",
         &["--cpus", "3", "sampled"],
     );
-    let ran = ran.expect(0).expect_words(" samples, from 3 CPUs at ");
+    let ran = ran
+        .expect(0)
+        .expect_words(" samples, taken from 3 CPUs at ");
     let counted = sampled::counted(&ran.text());
     let folded = fs::read_to_string(file).expect("it is written");
     let mut stacks = stacks(&folded);
@@ -319,7 +321,7 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
         let words = ["--profile-rate", "62500000"];
         let (made, file) = ran(&image, folder.path(), "1.folded", &words);
         made.expect(status)
-            .expect_words(", 0 with complete call stacks, ");
+            .expect_words("; 0 samples have complete call stacks, ");
         let folded = fs::read_to_string(&file).expect("it is written");
         let [(stack, count)] = &stacks(&folded)[..] else {
             panic!("{folded}");

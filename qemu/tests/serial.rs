@@ -165,10 +165,10 @@ fn a_report_of_another_image_is_said_to_be_one() {
 fn what_is_no_line_is_named() {
     run(["serial", "/dev/ttyUSB-none"])
         .expect(2)
-        .expect_words("cannot open /dev/ttyUSB-none: ");
+        .expect_words("cannot open serial device /dev/ttyUSB-none: ");
     run(["serial", "/dev/null"])
         .expect(2)
-        .expect_words("/dev/null is not a serial line");
+        .expect_words("/dev/null is not a serial device");
 }
 
 /// What the kernel sends of its machine becomes a dump, which says of it what the kernel's report has said.
@@ -182,7 +182,7 @@ fn a_dump_is_kept_as_it_comes() {
     let ran = board.panic_up_to(&arguments, "dump end ");
     let ran = ran
         .expect(1)
-        .expect_words("to read it, type: cargo run -- autopsy ");
+        .expect_words("to read the dump, type: cargo run -- autopsy ");
     let told = Report::find(&ran.serial);
     let dump = dumps.join("serial");
     let asked = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);

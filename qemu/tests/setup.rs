@@ -46,7 +46,7 @@ fn without_apt_a_missing_qemu_is_named_with_its_package() {
     let (status, words) = boot_with(path.path());
     assert_eq!(status, Some(1), "{words}");
     assert!(
-        words.contains("qemu-system-x86_64 is not in PATH"),
+        words.contains("cannot find qemu-system-x86_64 in PATH"),
         "{words}"
     );
     assert!(

@@ -21,7 +21,13 @@ pub fn program(name: &str, package: &str, target: &Path) -> Result<PathBuf> {
 /// As those of [`program`].
 pub fn file(path: &Path, package: &str, target: &Path) -> Result<PathBuf> {
     let find = || path.is_file().then(|| path.to_owned());
-    install_unless(find, &path.display().to_string(), "there", package, target)
+    install_unless(
+        find,
+        &path.display().to_string(),
+        "on this machine",
+        package,
+        target,
+    )
 }
 
 /// What `find` finds, at once or after installing `package`. `place` says where it looks.
@@ -36,7 +42,7 @@ fn install_unless(
         return Ok(found);
     }
     if in_path("apt-get").is_none() {
-        bail!("{name} is not {place}; on Debian and Ubuntu, install the package {package}");
+        bail!("cannot find {name} {place}; on Debian and Ubuntu, install the package {package}");
     }
     if !package::is_root() {
         bail!(
@@ -54,7 +60,9 @@ fn install_unless(
             )
         })?;
     }
-    find().with_context(|| format!("package {package} is installed, but {name} is not {place}"))
+    find().with_context(|| {
+        format!("cannot find {name} {place}, although the package {package} is installed")
+    })
 }
 
 /// The first file of this name in `PATH`.

@@ -52,8 +52,8 @@ impl Progress {
     pub fn tick(&self) {
         if self.line_is_due() {
             let seconds = self.started.elapsed().as_secs();
-            let what = &self.what;
-            say(format_args!("{what}: {seconds} s so far"));
+            let task = &self.what;
+            say(format_args!("{task}: {seconds} s so far"));
         }
     }
 
@@ -70,8 +70,8 @@ impl Progress {
         } else if self.line_is_due() {
             let mebibytes = |bytes: u64| bytes >> 20;
             say(format_args!(
-                "{what}: {done} of {total} MiB",
-                what = self.what,
+                "{task}: {done} of {total} MiB done",
+                task = self.what,
                 done = mebibytes(done),
                 total = mebibytes(total)
             ));
@@ -86,8 +86,8 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs();
         // Short work needs no second line.
         if self.bar.is_some() || seconds >= 2 {
-            let what = &self.what;
-            say(format_args!("{what}: done in {seconds} s"));
+            let task = &self.what;
+            say(format_args!("{task}: done in {seconds} s"));
         }
     }
 

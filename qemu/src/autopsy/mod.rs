@@ -212,7 +212,7 @@ fn expect_build(image: PathBuf, dump: &Dump) -> Result<PathBuf> {
     let found = symbolizer.build_id();
     let wanted = dump.build_id();
     let wanted = wanted.context(
-        "the image in the dump has no build id, so --image cannot be checked: omit --image to use the dump's copy",
+        "the image in the dump has no build id, so --image cannot be checked; omit --image to use the dump's copy",
     )?;
     match found == Some(wanted) {
         true => Ok(image),

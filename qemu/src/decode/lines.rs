@@ -219,16 +219,16 @@ impl<'a> Lines<'a> {
             name => name,
         };
         let result = match (self.build, self.any_build) {
-            (Build::Same, _) => "the line was printed unchanged",
+            (Build::Same, _) => format!("line {line} was not changed"),
             (_, true) => {
-                "the report is from another image, so the names in the report may be wrong"
+                "the report is from another image, so the names in the report may be wrong".to_owned()
             }
             (_, false) => {
-                "the report is from another image and was not decoded; use --any-build to decode the report anyway"
+                "the report is from another image and was not decoded; use --any-build to decode the report anyway".to_owned()
             }
         };
         say(format_args!(
-            "line {line} contains {name}+{offset:#x}/{size:#x}, but the image has {found} at this address; {result}"
+            "line {line} contains {name}+{offset:#x}/{size:#x}, but in the image, the address in line {line} belongs to {found}; {result}"
         ));
         if self.build == Build::Unknown {
             self.build = Build::Contradicted;

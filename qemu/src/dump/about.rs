@@ -82,12 +82,12 @@ impl Content {
         let bytes = length(path)?;
         if bytes < self.bytes {
             bail!(
-                "{shown} is truncated: {bytes} of {expected} bytes are present",
+                "file {shown} is truncated: {bytes} of {expected} bytes are present",
                 expected = self.bytes
             );
         }
         if bytes != self.bytes || Self::of(path)? != *self {
-            bail!("{shown} was changed or replaced after the dump was saved");
+            bail!("file {shown} was changed or replaced after the dump was saved");
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ pub fn say_kept(kept: Result<Kept>) {
         Ok(kept) => {
             let (path, size) = (kept.path.display(), size(kept.bytes));
             say(format_args!(
-                "saved a dump of {size}; to read it, type: {program} autopsy {path}",
+                "saved a dump of {size}; to read the dump, type: {program} autopsy {path}",
                 program = called()
             ));
         }

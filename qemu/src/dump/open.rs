@@ -43,30 +43,30 @@ impl Dump {
         };
         let shown = path.display();
         if length(&path).with_context(is_none)? > LONGEST {
-            bail!("{shown} is damaged: it has more than {LONGEST} bytes");
+            bail!("dump file {shown} is damaged: it has more than {LONGEST} bytes");
         }
         let text = fs::read(&path).with_context(is_none)?;
         // What is wrong may quote the file, which somebody else may have written.
         let quoted = |error: serde_json::Error| anyhow!("{}", printable(&error.to_string()));
         let value: serde_json::Value = serde_json::from_slice(&text)
             .map_err(quoted)
-            .with_context(|| format!("{shown} is damaged or truncated"))?;
+            .with_context(|| format!("dump file {shown} is damaged or truncated"))?;
         let format = &value["format"];
         if *format != FORMAT {
             bail!(
-                "{shown} has format {format}, expected {FORMAT}",
+                "dump file {shown} has format {format}, expected {FORMAT}",
                 format = printable(&format.to_string())
             );
         }
         let about: About = serde_json::from_value(value)
             .map_err(quoted)
-            .with_context(|| format!("{shown} is damaged"))?;
+            .with_context(|| format!("dump file {shown} is damaged"))?;
         let is_id = |id: &String| id.bytes().all(|digit| digit.is_ascii_hexdigit());
         if about.sum()? != about.crc32 || !about.build.iter().all(is_id) {
-            bail!("{shown} is damaged");
+            bail!("dump file {shown} is damaged");
         }
         if about.cpus.is_empty() {
-            bail!("{shown} lists no CPU");
+            bail!("dump file {shown} lists no CPU");
         }
         let path = folder.join(MEMORY);
         about.memory.expect(&path)?;

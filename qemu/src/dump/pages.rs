@@ -120,7 +120,7 @@ impl Pages {
         let at = u64::from_le_bytes(*known.first_chunk().unwrap_or(&[0; 8]));
         let (count, kind) = (number(&known, 8), number(&known, 12));
         if u64::from(count) > self.size {
-            bail!("the dump contains more data for this page than the page size");
+            bail!("the data of this page in the dump is larger than the page size");
         }
         let mut bytes = vec![0; count as usize];
         self.file.read(at, &mut bytes)?;

@@ -203,7 +203,7 @@ impl Sent {
 
     fn cut_off(mut self) -> Self {
         self.lost = Some(format!(
-            "the last line is missing: the dump ends after {lines} lines",
+            "the dump ends after {lines} lines without its last line",
             lines = self.lines
         ));
         self

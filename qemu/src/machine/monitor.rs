@@ -218,7 +218,7 @@ impl Monitor {
             Ok(()) => Ok(true),
             Err(RecvTimeoutError::Disconnected) => Ok(false),
             Err(RecvTimeoutError::Timeout) => {
-                bail!("QEMU did not reach instruction {instructions}")
+                bail!("QEMU did not reach instruction number {instructions} in time")
             }
         }
     }

@@ -49,7 +49,7 @@ pub struct Oracle {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
-    /// Follow each call instruction N times; then run its calls without stepping [default: 1, with --full 6]
+    /// Follow the calls of each call instruction N times; run its later calls without single-stepping [default: 1, with --full 6]
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
@@ -65,7 +65,7 @@ pub struct Oracle {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Write the functions in the unwind table that never ran to this file, one per line
+    /// Write to this file the names of all functions that are in the unwind table and never ran, one name per line
     #[arg(long, value_name = "FILE")]
     pub unseen: Option<std::path::PathBuf>,
 

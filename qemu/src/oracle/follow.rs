@@ -117,8 +117,9 @@ pub fn follow(
             End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
-                let surprise =
-                    format!("the code that ran without single-stepping {at} did not return");
+                let surprise = format!(
+                    "the code that ran without single-stepping {at} did not return to its caller"
+                );
                 follower.tally.surprises.push(surprise);
                 follower.tally.ended = format!("stopped following {at}");
                 return Ok(follower.tally);
@@ -256,7 +257,8 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("the machine ended unexpectedly {at} (verdict: {verdict:?})");
+            let surprise =
+                format!("the machine ended {at} with the unexpected verdict {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

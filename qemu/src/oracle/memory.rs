@@ -77,7 +77,9 @@ impl Ram {
     /// # Errors
     /// When they are not all in the image.
     pub fn write(&self, address: u64, words: &[u64]) -> Result<()> {
-        let at = self.offset(address).context("no memory at this address")?;
+        let at = self
+            .offset(address)
+            .context("no memory is mapped at this address")?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.changed();
         self.file

@@ -72,8 +72,9 @@ impl Tally {
                 self.wrong += 1;
                 if self.kept.len() < KEPT {
                     let (number, at) = (self.boundaries, place(names, pc));
-                    let at =
-                        format!("instruction boundary {number}, before the instruction at {at}");
+                    let at = format!(
+                        "wrong backtrace at instruction boundary {number}, before the instruction at {at}"
+                    );
                     self.kept.push(format!("{at}\n{}", both(names, &lists)));
                 }
             }
@@ -172,7 +173,7 @@ impl fmt::Display for Tally {
             write!(f, "\n  {surprise}")?;
         }
         for wrong in &self.kept {
-            write!(f, "\n  wrong at {wrong}")?;
+            write!(f, "\n  {wrong}")?;
         }
         Ok(())
     }

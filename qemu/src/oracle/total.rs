@@ -29,7 +29,12 @@ pub(super) fn totals(image: &Image, tallies: &[Tally]) -> Vec<String> {
     }
     let lines = by_cpus.iter();
     lines
-        .map(|(cpus, tallies)| format!("CPUs per machine: {cpus}; {}", total(image, tallies)))
+        .map(|(cpus, tallies)| {
+            format!(
+                "total for CPU count {cpus}: {total}",
+                total = total(image, tallies)
+            )
+        })
         .collect()
 }
 
@@ -52,7 +57,7 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{counts}; coverage: {instructions} instructions, {functions} of {all_functions} functions, {rows} of {all_rows} unwind rows",
+        "{counts}; covered {instructions} instructions in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
         counts = counts(tallies),
         instructions = seen.len(),
         functions = functions.len(),
@@ -67,7 +72,7 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
     let (counts, instructions) = (counts(&tallies), seen.len());
-    format!("{counts}; coverage: {instructions} different instructions")
+    format!("{counts}; covered {instructions} different instructions")
 }
 
 fn counts(tallies: &[&Tally]) -> String {

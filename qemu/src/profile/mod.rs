@@ -142,7 +142,7 @@ impl Recorder {
                     1 => "1 CPU".to_owned(),
                     count => format!("{count} CPUs"),
                 };
-                let mut of = format!("from {cpus} at {rate} samples per second");
+                let mut of = format!("taken from {cpus} at {rate} samples per second");
                 if seen.missed > 0 {
                     of += &format!(", {missing} samples missing", missing = seen.missed);
                 }

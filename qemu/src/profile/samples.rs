@@ -46,17 +46,18 @@ impl Samples {
             self.order.iter().filter(|it| numbers.contains(it)).count()
         };
         let complete = count(Base::Complete);
-        let mut text = format!("{all} samples, {interval}, {complete} with complete call stacks");
+        let mut text =
+            format!("{all} samples, {interval}; {complete} samples have complete call stacks");
         for (base, words) in [
             (
                 Base::Undeclared,
-                "with call stacks that end on an undeclared stack",
+                "samples have call stacks that end on an undeclared stack",
             ),
             (
                 Base::UndeclaredInDoubt,
-                "with call stacks that use unproven unwind rows and end on an undeclared stack",
+                "samples have call stacks that use unproven unwind rows and end on an undeclared stack",
             ),
-            (Base::Incomplete, "with incomplete call stacks"),
+            (Base::Incomplete, "samples have incomplete call stacks"),
         ] {
             let count = count(base);
             if count > 0 {

@@ -73,7 +73,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     }
     let rate = sent.rate;
     let summary = format!(
-        "{all} samples of {count} {cpus} at {rate} samples per second, {complete} with complete call stacks",
+        "{all} samples of {count} {cpus} at {rate} samples per second; {complete} samples have complete call stacks",
         count = cpus.len(),
         cpus = if cpus.len() == 1 { "CPU" } else { "CPUs" }
     );
@@ -87,7 +87,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     ));
     if !sent.is_proven {
         say(format_args!(
-            "warning: names in the profile may be wrong, because without a build id in {log} and {name}, their builds cannot be compared"
+            "warning: {log} or image {name} has no build id, so names in the profile may be wrong"
         ));
     }
     match sent.lost {

@@ -94,7 +94,7 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let shown = arguments.port.display();
     if stdin().is_terminal() {
         say(format_args!(
-            "connected to {shown} at {baud} bits per second; Ctrl-] ends the connection",
+            "connected to serial device {shown} at {baud} bits per second; Ctrl-] ends the connection",
             baud = arguments.baud
         ));
     }
@@ -162,7 +162,9 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     plain.finish().context("cannot forward the serial line")?;
     plain.flush().context("cannot forward the serial line")?;
     if let Some(why) = gone {
-        say(format_args!("{shown} was disconnected: {why}"));
+        say(format_args!(
+            "serial device {shown} was disconnected: {why}"
+        ));
     }
     if terminal.is_some() {
         drop(terminal);

@@ -27,21 +27,22 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
             ErrorKind::PermissionDenied => {
                 "on Debian, only members of the group dialout may open serial devices".into()
             }
-            _ => return anyhow!("cannot open {shown}: {error}"),
+            _ => return anyhow!("cannot open serial device {shown}: {error}"),
         };
-        anyhow!("cannot open {shown}: {error}; {hint}")
+        anyhow!("cannot open serial device {shown}: {error}; {hint}")
     })?;
-    let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is not a serial line"))?;
+    let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is not a serial device"))?;
     modes.make_raw();
     modes.control_modes -= ControlModes::CSTOPB | ControlModes::CRTSCTS;
     modes.control_modes |= ControlModes::CREAD | ControlModes::CLOCAL;
     modes.special_codes[SpecialCodeIndex::VMIN] = 1;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-    modes
-        .set_speed(speed)
-        .with_context(|| format!("{shown} does not support {speed} bits per second"))?;
-    tcsetattr(&port, OptionalActions::Now, &modes)
-        .with_context(|| format!("{shown} does not support {speed} bits per second"))?;
+    modes.set_speed(speed).with_context(|| {
+        format!("serial device {shown} does not support {speed} bits per second")
+    })?;
+    tcsetattr(&port, OptionalActions::Now, &modes).with_context(|| {
+        format!("serial device {shown} does not support {speed} bits per second")
+    })?;
     // From here on, reads block until a byte comes.
     let flags = rustix::fs::fcntl_getfl(&port)
         .context("cannot read the file flags of the serial device")?;

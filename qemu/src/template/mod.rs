@@ -98,7 +98,7 @@ impl Kind {
     fn write_whole(&self, folder: &Path, checkout: Option<&Path>) -> Result<()> {
         let shown = folder.display();
         let name = folder.file_name();
-        let name = name.with_context(|| format!("{shown} is not a valid folder name"))?;
+        let name = name.with_context(|| format!("path {shown} does not end with a folder name"))?;
         let above = folder.parent().filter(|above| *above != Path::new(""));
         let above = above.unwrap_or(Path::new("."));
         fs::create_dir_all(above)
@@ -130,7 +130,7 @@ impl Kind {
             let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             let shown = path.display();
-            ensure!(text.contains(old), "{shown} does not contain {old:?}");
+            ensure!(text.contains(old), "file {shown} does not contain {old:?}");
             fs::write(&path, text.replace(old, new))
                 .with_context(|| format!("cannot write {}", path.display()))
         };

@@ -26,9 +26,8 @@ pub(super) fn part(place: &str) -> Result<&'static str> {
     let page = PAGES.iter().find(|(page, _)| *page == name);
     let (_, page) = page.with_context(|| format!("the guide has no page {name}"))?;
     match heading {
-        Some(heading) => {
-            section(page, heading).with_context(|| format!("{name} has no section {heading}"))
-        }
+        Some(heading) => section(page, heading)
+            .with_context(|| format!("page {name} of the guide has no section {heading}")),
         None => Ok(page),
     }
 }

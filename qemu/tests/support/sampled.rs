@@ -91,7 +91,7 @@ pub fn a_kernel_samples_itself(image: &Path) {
     let [log, out] = ["log", "out.folded"].map(|name| folder.path().join(name));
     fs::write(&log, &ran.serial).expect("a file can be written");
     picture(&log, &out, image).expect(0).expect_words(&format!(
-        "{all} samples of 3 CPUs at 100 samples per second, {all} with complete call stacks"
+        "{all} samples of 3 CPUs at 100 samples per second; {all} samples have complete call stacks"
     ));
     let folded = fs::read_to_string(&out).expect("it is made");
     let functions = ["hard", "easy"].map(|name| format!(";kernel::scenario::sampled::{name}"));

@@ -127,7 +127,7 @@ fn a_page_that_cannot_be_is_refused() {
     let larger = [&plain[..], &[0]].concat();
     refused(
         &records(PLAIN, &larger),
-        "the dump contains more data for this page than the page size",
+        "the data of this page in the dump is larger than the page size",
     );
     refused(&records(ZLIB, &plain), "cannot be decompressed");
     // A megabyte in a few bytes is not unpacked.

@@ -68,7 +68,9 @@ pub(super) fn compare(part: &Part, expected: &Heard, heard: &Heard) -> Judged {
     }
     match difference(part, expected, heard) {
         Some((expected, got)) => {
-            let why = format!("first difference:\n    expected  {expected}\n    got       {got}");
+            let why = format!(
+                "first line that differs from QEMU's output:\n    expected  {expected}\n    got       {got}"
+            );
             Judged::new(Verdict::Different, why)
         }
         None => Judged::new(Verdict::Equal, summary(heard)),
@@ -85,7 +87,7 @@ fn summary(heard: &Heard) -> String {
         (0, _) => format!("{} lines", heard.lines.len()),
         (1, Some(end)) => end.to_owned(),
         (count, end) => format!(
-            "{last_line}; {others} other backtraces are equal, too",
+            "{last_line} in the first backtrace; the {others} other backtraces are equal, too",
             last_line = end.unwrap_or_default(),
             others = count - 1
         ),

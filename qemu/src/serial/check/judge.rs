@@ -124,8 +124,9 @@ impl Judge<'_> {
             }
             Ended::Whole | Ended::Entered | Ended::Alone if !text.contains(TYPED_PROMPT) => {
                 let why = format!(
-                    "received {bytes} bytes, but not the prompt of the kernel; {UNREADABLE}",
-                    bytes = came.len()
+                    "received {bytes} bytes, but not the prompt of the kernel; {advice}",
+                    bytes = came.len(),
+                    advice = UNREADABLE
                 );
                 Judged::new(Verdict::Damaged, why)
             }

@@ -277,7 +277,7 @@ fn show(act: Act, judge: &Judge<'_>) {
                 folder = judge.card
             );
             println!(
-                "- Also copy the firmware's own files, the model's device tree and overlays/disable-bt.dtbo to the SD card:"
+                "- Also copy the firmware's own files, the model's device tree and overlays/disable-bt.dtbo to the SD card. Download these files from:"
             );
             println!("  https://github.com/raspberrypi/firmware, boot/");
             println!("- Insert the card, press Enter here, and switch the board's power on.");

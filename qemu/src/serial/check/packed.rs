@@ -89,7 +89,7 @@ impl Packed {
         let shown = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
         serde_json::from_slice(&text)
-            .with_context(|| format!("{shown} is not a result file of serial --check"))
+            .with_context(|| format!("file {shown} does not contain results of serial --check"))
     }
 
     /// Writes the file whole, or leaves the one before.
