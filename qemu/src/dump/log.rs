@@ -71,7 +71,7 @@ impl Logged {
                         && said != build
                     {
                         bail!(
-                            "the log contains a stack from another image: its build id is {said}, expected {build}"
+                            "the log contains a stack from another image with build id {said}, expected {build}"
                         );
                     }
                     let moved_by = moved_by.map(|by| by.context(problem)).transpose()?;

@@ -57,8 +57,8 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{counts}; covered {instructions} instructions in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
-        counts = counts(tallies),
+        "{comparison}; covered {instructions} instructions in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
+        comparison = counts(tallies),
         instructions = seen.len(),
         functions = functions.len(),
         rows = rows.len(),
@@ -71,8 +71,8 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .flat_map(|tally| tally.seen.iter().copied())
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
-    let (counts, instructions) = (counts(&tallies), seen.len());
-    format!("{counts}; covered {instructions} different instructions")
+    let (comparison, instructions) = (counts(&tallies), seen.len());
+    format!("{comparison}; covered {instructions} different instructions")
 }
 
 fn counts(tallies: &[&Tally]) -> String {

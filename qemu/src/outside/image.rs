@@ -324,7 +324,10 @@ impl fmt::Display for Image {
                 unread,
                 is_told: true,
                 ..
-            } => write!(f, ", code at {unread:#x} not compared")?,
+            } => {
+                f.write_str(", ")?;
+                write!(f, "code at {unread:#x} not compared")?;
+            }
             InMemory::Unknown
             | InMemory::NotCompared
             | InMemory::Named

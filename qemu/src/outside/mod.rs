@@ -123,7 +123,7 @@ impl Witness for Outside<'_> {
     fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String {
         let told = self.report(stopped, reason);
         told.unwrap_or_else(|error| {
-            format!("inspected by the runner, because {reason}: {error:#}\n")
+            format!("inspected by the runner, because {reason}; the inspection failed: {error:#}\n")
         })
     }
 

@@ -52,7 +52,7 @@ fn without_a_map_lists_are_the_same() {
     assert!(ends.iter().all(is_complete), "{ends:?}");
 
     // A map is made from the code.
-    let made = ", tables synthesized from the image's code, exception tables, ";
+    let made = ", tables for unwinding synthesized from the image's code, exception tables, ";
     let image = without(folder.path(), &[".unwind_map"]);
     let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
@@ -94,7 +94,10 @@ fn without_any_table_rows_are_made_from_the_code() {
     let (expected, _) = lists(&built_image(false), ", tables verified, exception tables, ");
     let all = [".unwind_map", ".debug_frame", ".ARM.exidx"];
     let image = without(folder.path(), &all);
-    let (names, ends) = lists(&image, ", tables synthesized from the image's code\n");
+    let (names, ends) = lists(
+        &image,
+        ", tables for unwinding synthesized from the image's code\n",
+    );
     assert_eq!(names, expected);
     for end in ends {
         let starts = "end of backtrace: incomplete: no unwind row for ";

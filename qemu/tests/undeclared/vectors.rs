@@ -49,7 +49,10 @@ fn an_exception_in_vectors_without_directives_interrupts_a_leaf() {
         ];
         let links = [
             (true, "tables verified"),
-            (false, "tables synthesized from the image's code"),
+            (
+                false,
+                "tables for unwinding synthesized from the image's code",
+            ),
         ];
         for (has_tables, tables) in links {
             let image = match has_tables {

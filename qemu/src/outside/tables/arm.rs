@@ -99,7 +99,10 @@ impl fmt::Display for Arm {
         let has_exceptions = !self.exceptions[0].0.is_empty();
         let after = if has_exceptions { ", " } else { "" };
         match (self.verified.map, self.is_made) {
-            (Ok(_), true) => write!(f, "tables synthesized from the image's code{after}")?,
+            (Ok(_), true) => {
+                f.write_str("tables for unwinding synthesized from the image's code")?;
+                f.write_str(after)?;
+            }
             (Ok(Verified { checksum: true, .. }), false) => write!(f, "tables verified{after}")?,
             (
                 Ok(Verified {

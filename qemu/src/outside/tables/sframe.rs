@@ -85,7 +85,9 @@ impl fmt::Display for SFrame {
                 checksum: false, ..
             })) => f.write_str("tables without checksum"),
             Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}"),
-            Origin::Made(_) => f.write_str("tables synthesized from the image's code"),
+            Origin::Made(_) => {
+                f.write_str("tables for unwinding synthesized from the image's code")
+            }
             Origin::Nowhere(why) => write!(f, "no tables: {why}"),
         }
     }

@@ -82,8 +82,9 @@ impl Machine {
                 .context("cannot read a temporary file")?;
             let words = words.trim();
             bail!(
-                "QEMU did not complete the part `{part}` of the check: {words}",
-                part = part.name
+                "QEMU did not complete the part `{part}` of the check: {messages}",
+                part = part.name,
+                messages = words
             );
         }
         Ok(String::from_utf8_lossy(&self.wire.came).replace('\r', ""))
