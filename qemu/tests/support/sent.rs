@@ -250,8 +250,6 @@ pub fn what_is_missing_is_said(image: &Path) {
     let words = ["autopsy", "-i", "--image"].map(AsRef::as_ref);
     let paths = [image.as_os_str(), cut.as_os_str()];
     let answers = fed(words.into_iter().chain(paths), "bt\nbt task 8\n").expect(1);
-    let answers = answers.expect_words(
-        "warning: the dump is incomplete: the dump ends after ",
-    );
+    let answers = answers.expect_words("warning: the dump is incomplete: the dump ends after ");
     assert_eq!(lists(&answers.text()).len(), 2, "{}", answers.text());
 }
