@@ -97,7 +97,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
         Verdict::Left if booted.has_report => {
-            Judgement::new(Status::Panicked, "panicked and was ended by the user")
+            Judgement::new(Status::Panicked, "panicked, and the user ended the machine")
         }
         Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),

@@ -66,7 +66,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "cpu",
         arguments: "NUMBER",
-        about: "select a CPU and print the code location where it stopped",
+        about: "select a CPU, and print where the selected CPU stopped",
         run: Monitor::look_at,
     },
     Command {
@@ -142,7 +142,7 @@ impl Monitor {
         let count = self.dump.cpus().map_or(0, |cpus| cpus.len());
         let cpus = if count == 1 { "CPU" } else { "CPUs" };
         let reason = self.dump.reason();
-        format!("machine with {count} {cpus}, inspected because {reason}\n")
+        format!("the machine had {count} {cpus}, and was inspected because {reason}\n")
     }
 
     /// Runs a command line, and returns what it shows; none to end.

@@ -120,9 +120,9 @@ impl Follower<'_> {
             let resets = scenario::find(&self.tally.scenario)
                 .is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset);
             if resets && !self.image.is_code(after.pc) {
-                let name = self.image.name(state.pc);
+                let function = self.image.name(state.pc);
                 return Ok(Turn::Ends(End::Left(format!(
-                    "the machine reset itself in {name}"
+                    "the machine reset itself in {function}"
                 ))));
             }
             self.tally.surprise(&self.image.names, &surprise);

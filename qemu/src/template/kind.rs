@@ -29,7 +29,7 @@ pub struct Kind {
 
 const ON_X86_64: Kind = Kind {
     name: "multiboot",
-    about: "x86-64, booted with Multiboot; `extern \"x86-interrupt\"` handlers",
+    about: "x86-64 kernel that a Multiboot loader boots, with `extern \"x86-interrupt\"` handlers",
     kernel: "handlers",
     pages: &["multiboot.md"],
     physical: None,
@@ -42,7 +42,7 @@ const ON_X86_64: Kind = Kind {
 
 const ON_AARCH64: Kind = Kind {
     name: "aarch64",
-    about: "AArch64 for QEMU's board `virt`; exception vectors that save all registers",
+    about: "AArch64 kernel for QEMU's board `virt`, with exception vectors that save all registers",
     kernel: "vectors",
     pages: &["aarch64.md"],
     triple: "aarch64-unknown-none-softfloat",
@@ -61,14 +61,14 @@ pub static KINDS: [Kind; 8] = [
     ON_X86_64,
     Kind {
         name: "higher-half",
-        about: "like `multiboot`, but in the upper half of the address space",
+        about: "the kernel `multiboot`, but linked to the upper half of the address space",
         kernel: "higher",
         physical: Some("0xffff_8000_0000_0000"),
         ..ON_X86_64
     },
     Kind {
         name: "cpus",
-        about: "x86-64 with four CPUs; a report contains the backtraces of all four",
+        about: "x86-64 kernel with four CPUs; a report contains the backtraces of all four CPUs",
         kernel: "cpus",
         pages: &["multiboot.md", "other-cpus.md#x86-64"],
         runner: FOUR,
@@ -76,7 +76,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "limine",
-        about: "x86-64 for the Limine boot protocol; the runner boots the kernel with a small loader for this protocol",
+        about: "x86-64 kernel for the Limine boot protocol; the runner boots the kernel with a small loader for this protocol",
         kernel: "limine",
         pages: &["limine.md"],
         runner: SCRIPT,
@@ -87,7 +87,7 @@ pub static KINDS: [Kind; 8] = [
     ON_AARCH64,
     Kind {
         name: "aarch64-cpus",
-        about: "AArch64 with four CPUs",
+        about: "AArch64 kernel with four CPUs",
         kernel: "cpus_aarch64",
         pages: &["aarch64.md", "other-cpus.md#AArch64"],
         runner: FOUR,
@@ -95,7 +95,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "raspi3",
-        about: "a Raspberry Pi 3, AArch64",
+        about: "AArch64 kernel for a Raspberry Pi 3",
         kernel: "raspi",
         pages: &["raspberry-pi.md"],
         runner: SCRIPT,
@@ -104,7 +104,7 @@ pub static KINDS: [Kind; 8] = [
     },
     Kind {
         name: "armv7a",
-        about: "32-bit ARM for QEMU's board `virt` with a Cortex-A15",
+        about: "32-bit ARM kernel for QEMU's board `virt` with a Cortex-A15",
         kernel: "armv7a",
         pages: &["armv7a.md"],
         triple: "armv7a-none-eabi",

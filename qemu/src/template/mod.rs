@@ -34,7 +34,7 @@ const CHECKOUT: &str = "SFRAME";
 /// its first boot reports a fault.
 #[derive(Clone, Debug, clap::Args)]
 pub struct New {
-    /// Kind of kernel; without a value, this option lists the kinds
+    /// Kind of kernel to create; without a value, this option lists all kinds
     #[arg(long, value_name = "KIND", num_args = 0..=1, required = true)]
     pub kind: Vec<String>,
 

@@ -60,11 +60,11 @@ pub struct Check {
     #[arg(long, conflicts_with_all = ["image", "log", "dump"])]
     pub check: bool,
 
-    /// With --check, the model of the board
+    /// Model of the board that --check checks
     #[arg(long, value_enum, requires = "check", default_value = "raspi4")]
     pub board: Model,
 
-    /// With --check, the file for the results
+    /// File to which --check writes the results
     #[arg(
         long,
         value_name = "FILE",
