@@ -98,7 +98,7 @@ macro_rules! scenarios {
             "ok": Succeeds, 1 cpu, ok::run,
                 "prints one line and exits successfully";
             "cpus": Succeeds, 1 cpu, cpus::run,
-                "prints a line on every CPU (see --cpus)";
+                "prints a line on every CPU; --cpus sets the number of CPUs";
             "null-read": Panics, 1 cpu, access::null_read,
                 "reads through a null pointer";
             "null-call": PanicsInDoubt, 1 cpu, access::null_call,
@@ -116,7 +116,7 @@ macro_rules! scenarios {
             "undefined": Panics, 1 cpu, instructions::undefined,
                 "executes an undefined instruction";
             "divide": Panics, 1 cpu, instructions::divide,
-                "divides by zero, which raises an exception on x86_64 and panics on aarch64";
+                "divides by zero, which raises an exception on x86_64 and panics on Arm";
             "breakpoint": Succeeds, 1 cpu, instructions::breakpoint,
                 "hits a breakpoint, prints a report and continues";
             "first-instruction": Panics, 1 cpu, places::first_instruction,
@@ -130,27 +130,27 @@ macro_rules! scenarios {
             "tail-call": Panics, 1 cpu, places::tail_call,
                 "takes an exception immediately after a tail call";
             "last-call": Panics, 1 cpu, places::last_call,
-                "takes an exception in a function that never returns, called by the last instruction of its caller";
+                "takes an exception in a function that never returns, and whose call is the last instruction of its caller";
             "variable-frame": Panics, 1 cpu, places::variable_frame,
                 "takes an exception in code called by a function whose frame size varies at run time";
             "realigned-frame": Panics, 1 cpu, places::realigned_frame,
                 "takes an exception in code called by a function that realigns its stack pointer";
             "asm-with-rules": Panics, 1 cpu, places::asm_with_rules,
-                "takes an exception in a function called from assembly that has CFI directives";
+                "takes an exception in a function whose caller is assembly code with CFI directives";
             "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
-                "takes an exception in a function called from assembly that has no CFI directives";
+                "takes an exception in a function whose caller is assembly code without CFI directives";
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
-                "takes an exception in a function called from assembly that has no CFI directives and loads its stack pointer from memory";
+                "takes an exception in a function whose caller is assembly code that has no CFI directives and loads its stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
-                "reads unmapped memory before the return address is saved at the location that .eh_frame gives";
+                "takes an exception in a function that saves its return address later than .eh_frame states";
             "lies": Succeeds, 1 cpu, lies::run,
                 "hits breakpoints where CFI directives contradict the code, and prints a report for each";
             "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address,
-                "fails after overwriting a return address on the stack";
+                "takes an exception after overwriting a return address on the stack";
             "damaged-frame-pointer": Panics, 1 cpu, places::damaged_frame_pointer,
-                "fails after overwriting the frame pointer";
+                "takes an exception after overwriting the frame pointer";
             "stray-stack-pointer": PanicsInDoubt, 1 cpu, places::stray_stack_pointer,
-                "fails with a stack pointer that is outside every stack";
+                "takes an exception with a stack pointer that is outside every stack";
             "exception-in-handler": Panics, 1 cpu, nested::exception_in_handler,
                 "takes an exception in an exception handler";
             "panic-in-handler": Panics, 1 cpu, nested::panic_in_handler,
@@ -170,7 +170,7 @@ macro_rules! scenarios {
             "fault-in-panic": FailsToReport, 1 cpu, display::fault_in_panic,
                 "panics with a message whose formatting raises an exception";
             "panic-in-print": Panics, 1 cpu, display::panic_in_print,
-                "panics while the panicking code itself holds the console lock";
+                "panics in code that holds the console lock";
             "one-call": Succeeds, 1 cpu, one_call::run,
                 "prints a report with one call, without an implementation of `Platform`";
             "one-call-stack": Succeeds, 1 cpu, one_call::stack,
@@ -178,9 +178,9 @@ macro_rules! scenarios {
             "one-call-masked": Succeeds, 1 cpu, one_call::masked,
                 "prints a report with one call, and states whether interrupts were masked during the report";
             "no-screen": Panics, 1 cpu, screen::is_none,
-                "panics and prints the report on the serial line and on a screen that does not exist";
+                "panics while the framebuffer is at an unmapped address, and prints the report on the serial line";
             "sabotage": Panics, 1 cpu, sabotage::run,
-                "panics, and fails again in a kernel function that the report calls: `sabotage CALL WAY`";
+                "panics, and then fails again in the kernel function CALL in the manner WAY; usage: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "panics before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,
@@ -200,7 +200,7 @@ macro_rules! scenarios {
             "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
                 "resets the machine, and finds a wrong checksum in the stored report at the next boot";
             "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,
-                "fails in an exception handler whose stack pointer is outside every stack";
+                "takes an exception in an exception handler whose stack pointer is outside every stack";
             "nmi": Succeeds, 2 cpus, others::nmi,
                 "interrupts a tight loop with an NMI (FIQ on aarch64), then continues the loop";
             "log-in-nmi": Succeeds, 2 cpus, logging::in_nmi,
@@ -220,13 +220,13 @@ macro_rules! scenarios {
             "tasks": Succeeds, 1 cpu, tasks::run,
                 "stops several tasks in different places, one of them by a timer interrupt, and prints the backtraces of all tasks";
             "crowd": Succeeds, 1 cpu, crowd::run,
-                "starts, blocks and ends tasks on every CPU (see --cpus)";
+                "starts, blocks and ends tasks on every CPU; --cpus sets the number of CPUs";
             "elsewhere": Panics, 2 cpus, crowd::elsewhere,
-                "runs a task on another CPU, and prints it in a report of all tasks and in a report of all CPUs";
+                "runs a task on another CPU, and prints its backtrace in a report of all tasks and in a report of all CPUs";
             "busy": Succeeds, 1 cpu, busy::run,
                 "keeps every CPU busy; with --cpus 4, QEMU's `nmi` command or power button prints a backtrace of each CPU";
             "sampled": Succeeds, 1 cpu, sampled::run,
-                "samples the call stack of every CPU at each timer tick, and sends the profile";
+                "samples the call stack of every CPU at each timer tick, and sends the profile on the serial line";
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
                 "panics in the handler of a timer interrupt";
             "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,
