@@ -51,8 +51,9 @@ impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} of {} bytes of the heap are used",
-            self.used, self.size
+            "{used} of {size} bytes of the heap are used",
+            used = self.used,
+            size = self.size
         )
     }
 }

@@ -109,7 +109,8 @@ impl fmt::Display for Deadlock {
         f.write_str("deadlock: ")?;
         let this = task::current();
         for (task, lock) in chain(this) {
-            write!(f, "task {} waits for {lock}", task::get(task).name())?;
+            let name = task::get(task).name();
+            write!(f, "task {name} waits for {lock}")?;
             if lock.holder() == Some(this) {
                 break;
             }

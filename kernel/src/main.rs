@@ -101,9 +101,9 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     platform::POSTMORTEM.show_last_words();
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
     println!(
-        "kernel on {}, {}: scenario {scenario}",
-        board::name(),
-        arch::NAME
+        "kernel on {board}, {architecture}: scenario {scenario}",
+        board = board::name(),
+        architecture = arch::NAME
     );
     cpus.start(|cpu| {
         let id = cpus::hardware_id(cpu);
@@ -113,7 +113,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
 
     if frames::are_used() {
         defmt::info!(
-            "{=usize} of {=usize} cpus run",
+            "{=usize} of {=usize} started cpus are online",
             cpus::online().count(),
             cpus::started()
         );

@@ -46,7 +46,7 @@ fn a_panic_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
     let begin = "panicked at kernel/src/scenario/display.rs:";
     assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
     assert!(
-        first.ends_with(": first part of the message, second part: "),
+        first.ends_with(": formatting the next value fails: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
@@ -64,7 +64,7 @@ fn an_exception_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
         panic!("{kernel:?}: not three lines: {lines:#?}");
     };
     assert!(
-        first.ends_with(": first part of the message, second part: "),
+        first.ends_with(": formatting the next value fails: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: fault on cpu 0 at 0xffff";
@@ -81,7 +81,7 @@ fn a_panic_with_the_console_locked_is_reported(kernel: Kernel) {
     let ran = boot(kernel, "panic-in-print").expect(101);
     assert_eq!(
         lines(&ran)[0],
-        "first part of the message, second part: ",
+        "formatting the next value fails: ",
         "{kernel:?}"
     );
     let report = Report::find(&ran.serial);

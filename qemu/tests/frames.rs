@@ -200,7 +200,8 @@ fn a_kernel_without_names_gives_the_same_decoded_report() {
 fn the_runner_judges_frames() {
     let ran = run(["--arch", "aarch64", "--defmt", "panic"]).expect(0);
     assert!(
-        ran.text().contains("\ninfo: 1 of 1 cpus run\n"),
+        ran.text()
+            .contains("\ninfo: 1 of 1 started cpus are online\n"),
         "{}",
         ran.text()
     );

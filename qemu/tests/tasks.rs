@@ -43,7 +43,7 @@ fn a_task_on_another_cpu_is_reported_there(kernel: Kernel) {
     trace::expect_whole(kernel, idle, &waits, "complete, ");
     assert_eq!(busy.panicked, "task busy: runs on cpu 1, stopped there");
     expect_busy(kernel, busy);
-    let words = ": a task runs on another CPU";
+    let words = ": the task on another CPU has not ended";
     assert!(panic.panicked.ends_with(words), "{text}");
     assert!(text.contains("\ncpu 0, task main, "), "{text}");
     let begin = "cpu 1, task busy, stopped at ";

@@ -125,8 +125,8 @@ impl Page {
             // Writing to the screen never fails.
             let _ = writeln!(
                 pen,
-                "{} more bytes of the report did not fit into memory",
-                report.lost()
+                "{lost} more bytes of the report did not fit into memory",
+                lost = report.lost()
             );
         }
         passed.rows = pen.written();

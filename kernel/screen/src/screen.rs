@@ -240,7 +240,7 @@ impl View<'_> {
         let title = match self.at {
             At::Lines(0) => "what failed",
             At::Lines(_) => "other CPUs and tasks",
-            At::Code(_) => "code around the address of the frame; its instruction is in <>",
+            At::Code(_) => "code around the frame's address, with the instruction in <>",
             At::Phone => "for a phone",
         };
         let has_others = self.pages[1].has_lines(report);

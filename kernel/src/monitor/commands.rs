@@ -161,7 +161,7 @@ pub fn run(line: &str) {
         return;
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        println!("unknown command `{name}`; expected one of:{}", Names);
+        println!("unknown command `{name}`; expected one of:{Names}");
         return;
     };
     if let Err(why) = (command.run)(arguments.trim_start()) {
@@ -235,7 +235,7 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     // Locked first, because a CPU that is stopped may hold the lock.
     let mut console = console::lock();
     // The console never fails.
-    let _ = writeln!(console, "the monitor runs on cpu {}", cpus::this());
+    let _ = writeln!(console, "the monitor runs on cpu {cpu}", cpu = cpus::this());
     // Until the others go on: one of them may have been stopped with the scheduler's lock, for which a tick would wait for ever.
     let _masked = Masked::new();
     if let Some(held) = POSTMORTEM.hold() {

@@ -34,7 +34,8 @@ pub fn run() {
     while DONE.load(Ordering::Acquire) < cpus::online().count() {
         spin_loop();
     }
-    println!("{} CPUs have done some work", cpus::online().count());
+    let count = cpus::online().count();
+    println!("{count} CPUs have finished their work");
 }
 
 #[inline(never)]
@@ -98,7 +99,8 @@ fn heap(count: u64) -> u64 {
 
 #[inline(never)]
 fn text(number: u64) -> u64 {
-    let text = format!("{number} is {number:#x}, or {:?}", Some(number));
+    let option = Some(number);
+    let text = format!("{number} is {number:#x} in hexadecimal, and {option:?} as an `Option`");
     text.bytes().map(u64::from).sum()
 }
 

@@ -22,8 +22,8 @@ pub fn run() {
 fn say() {
     let cpu = cpus::this();
     println!(
-        "cpu {cpu} runs and has hardware ID {:#x}",
-        cpus::hardware_id(cpu)
+        "cpu {cpu} runs and has hardware ID {id:#x}",
+        id = cpus::hardware_id(cpu)
     );
     SAID.fetch_add(1, Ordering::Release);
 }

@@ -33,8 +33,8 @@ pub fn run() {
     }
     let ran = HAVE_RUN.load(Ordering::Relaxed).count_ones();
     println!(
-        "{} child tasks ended, and {ran} CPUs ran tasks",
-        *TALLY.lock()
+        "{count} child tasks ended, and {ran} CPUs ran tasks",
+        count = *TALLY.lock()
     );
 }
 
@@ -108,7 +108,7 @@ pub fn elsewhere() {
     }
     // The console never fails.
     let _ = platform::write_tasks(&mut *console::lock());
-    assert!(busy.has_ended(), "a task runs on another CPU");
+    assert!(busy.has_ended(), "the task on another CPU has not ended");
 }
 
 fn work(_: usize) {

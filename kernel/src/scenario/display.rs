@@ -31,17 +31,17 @@ impl fmt::Display for Faults {
 /// A panic whose message panics.
 #[inline(never)]
 pub fn panic_in_panic() {
-    panic!("first part of the message, second part: {}", Panics);
+    panic!("formatting the next value fails: {Panics}");
 }
 
 /// A panic whose message raises an exception.
 #[inline(never)]
 pub fn fault_in_panic() {
-    panic!("first part of the message, second part: {}", Faults);
+    panic!("formatting the next value fails: {Faults}");
 }
 
 /// A panic while the CPU holds the console's lock.
 #[inline(never)]
 pub fn panic_in_print() {
-    println!("first part of the message, second part: {}", Panics);
+    println!("formatting the next value fails: {Panics}");
 }

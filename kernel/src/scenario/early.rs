@@ -22,7 +22,7 @@ pub fn run(name: Option<&str>, now: Stage) {
 /// Panics before the console, the page tables and the heap are set up.
 #[inline(never)]
 pub fn panic() {
-    panic!("the kernel has set up nothing yet");
+    panic!("panic before the console, the page tables and the heap are set up");
 }
 
 /// Faults at the same time. Not by a null pointer, because the boot tables map the lowest addresses.

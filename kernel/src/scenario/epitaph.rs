@@ -29,7 +29,7 @@ pub fn beside_another() {
         nmi::handle_with(|| {
             // While an NMI is handled, no other one is delivered.
             loop {
-                POSTMORTEM.write("text of a CPU that does not respond\n");
+                POSTMORTEM.write("this CPU prints without end and does not respond\n");
                 IS_WRITING.store(true, Ordering::Release);
             }
         });
@@ -48,7 +48,7 @@ static IS_WRITING: AtomicBool = AtomicBool::new(false);
 /// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {
     if is_first() {
-        let text = "this text is damaged before the reset";
+        let text = "this line is damaged in memory before the reset";
         println!("{text}");
         damage(text);
         board::reset();

@@ -24,7 +24,7 @@ pub fn breakpoint() {
     let kept = black_box(0x5eed_u64);
     bad::breakpoint();
     println!(
-        "continued after the breakpoint, with {:#x}",
-        black_box(kept)
+        "continued after the breakpoint with the value {kept:#x}",
+        kept = black_box(kept)
     );
 }

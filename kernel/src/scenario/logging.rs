@@ -29,7 +29,7 @@ pub fn in_nmi() {
     interrupt(log);
     // Tells how many were lost before.
     defmt::info!(
-        "{=u32} frames and {=u32} nmis",
+        "the loop sent {=u32} log frames during {=u32} NMIs",
         FRAMES.load(Ordering::Acquire),
         NMIS
     );
@@ -45,8 +45,8 @@ pub fn print_in_nmi() {
     });
     interrupt(print);
     println!(
-        "handled {NMIS} NMIs while {} lines were printed",
-        FRAMES.load(Ordering::Acquire)
+        "handled {NMIS} NMIs while {lines} lines were printed",
+        lines = FRAMES.load(Ordering::Acquire)
     );
 }
 

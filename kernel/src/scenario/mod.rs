@@ -88,7 +88,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
         run();
         return Verdict::Success;
     }
-    println!("unknown scenario {name} on {NAME}; available scenarios:");
+    println!("unknown scenario {name} for architecture {NAME}; available scenarios:");
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_on(NAME)) {
         let end = match scenario.outcome {
             Outcome::Succeeds => "succeeds",
@@ -96,7 +96,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
             Outcome::PanicsInDoubt => "panics in doubt",
             Outcome::FailsToReport => "fails to report",
             Outcome::SucceedsAfterReset => "succeeds after a reset",
-            Outcome::Interactive => "ends when a command ends it",
+            Outcome::Interactive => "runs until a command ends it",
             Outcome::Hangs => "does not end",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);

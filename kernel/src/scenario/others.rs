@@ -56,12 +56,12 @@ struct Endless;
 impl fmt::Display for Endless {
     #[inline(never)]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this line has a start")?;
+        f.write_str("this is the first part of a line")?;
         cpus::run_on(another(), || {
             panic!("panic on a CPU that does not hold the console")
         });
         wait_for(u32::MAX);
-        f.write_str(" and an end")
+        f.write_str(" and the second part")
     }
 }
 
@@ -132,7 +132,7 @@ pub fn hang() {
         *ledger += 1;
     });
     wait_for(1);
-    println!("the ledger has {} entries", *LEDGER.lock());
+    println!("the ledger has {entries} entries", entries = *LEDGER.lock());
 }
 
 /// The lock that two CPUs want.

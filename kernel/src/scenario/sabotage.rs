@@ -25,8 +25,8 @@ pub fn run() {
         interrupt::handle_with(interrupts::WAKE, |_| {
             arm();
             panic!(
-                "this is the first failure: {}",
-                Words("message", "its words")
+                "this is the first failure: {words}",
+                words = Words("message", "its words")
             );
         });
         interrupts::wake(cpus::this());

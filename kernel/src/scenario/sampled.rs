@@ -46,13 +46,15 @@ pub fn run() {
     }
     for cpu in cpus::online() {
         let [none, hard, easy] = COUNTS[cpu].each_ref().map(|it| it.load(Ordering::Relaxed));
-        println!("cpu {cpu}: {hard} samples in hard code, {easy} in easy code, {none} while idle");
+        println!(
+            "cpu {cpu}: {hard} samples in function hard, {easy} in function easy, {none} outside both"
+        );
         let took = TOOK[cpu].load(Ordering::Relaxed);
         let each = took.checked_div((none + hard + easy).into());
         // How long that is, only AArch64 knows.
         println!(
-            "one sample takes {} ticks of the counter",
-            each.unwrap_or(0)
+            "one sample takes {ticks} ticks of the counter",
+            ticks = each.unwrap_or(0)
         );
         if let Some(sampler) = SAMPLER.get() {
             sampler.send(&SAMPLES[cpu], cpu, TICKS_PER_SECOND);

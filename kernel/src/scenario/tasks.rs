@@ -47,8 +47,8 @@ pub fn run() {
         task.join();
     }
     println!(
-        "{} visitor tasks ran, and all tasks have ended",
-        *DOOR.lock()
+        "{count} visitor tasks ran, and all tasks have ended",
+        count = *DOOR.lock()
     );
 }
 

@@ -138,8 +138,8 @@ fn report_place(frame: &mut TrapFrame) {
     // Writing never fails.
     let _ = writeln!(
         out,
-        "interrupted on cpu {cpu} at {at:#018x}: {}",
-        POSTMORTEM.words(frame)
+        "interrupted on cpu {cpu} at {at:#018x}: {words}",
+        words = POSTMORTEM.words(frame)
     );
     let _ = POSTMORTEM.write_callers(&mut out, cpu, capture());
     if REPORTED.fetch_add(1, Ordering::Relaxed) + 1 == PLACES.len() {

@@ -47,7 +47,10 @@ impl fmt::Display for Task {
                 let ms = ticks * 1000 / timer::TICKS_PER_SECOND;
                 write!(f, "sleeps for {ms} ms")
             }
-            State::Joins(task) => write!(f, "waits for task {} to end", get(task).name()),
+            State::Joins(task) => {
+                let name = get(task).name();
+                write!(f, "waits for task {name} to end")
+            }
             State::Locks => match self.wants() {
                 Some(lock) => write!(f, "waits for {lock}"),
                 None => f.write_str("waits for a lock"),

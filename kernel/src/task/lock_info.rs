@@ -56,11 +56,12 @@ impl LockInfo {
 /// As text, its name, its holder, and where that took it.
 impl fmt::Display for LockInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lock {}", self.name)?;
+        let name = self.name;
         let Some(holder) = self.holder() else {
-            return Ok(());
+            return write!(f, "lock {name}");
         };
-        write!(f, ", which task {} holds", get(holder).name())?;
+        let task = get(holder).name();
+        write!(f, "lock {name}, which task {task} holds")?;
         match self.place() {
             Some(place) => write!(f, " since {place}"),
             None => Ok(()),

@@ -31,7 +31,7 @@ fn a_panic_before_anything_is_set_up_is_reported(kernel: Kernel) {
     assert!(
         report
             .panicked
-            .ends_with(": the kernel has set up nothing yet"),
+            .ends_with(": panic before the console, the page tables and the heap are set up"),
         "{}",
         report.panicked
     );

@@ -51,7 +51,10 @@ fn a_breakpoint_returns(kernel: Kernel) {
     let trace = "p kernel::scenario::instructions::breakpoint";
     trace::expect(kernel, &report, trace, "complete, ");
     let last = report.text.lines().last();
-    assert_eq!(last, Some("continued after the breakpoint, with 0x5eed"));
+    assert_eq!(
+        last,
+        Some("continued after the breakpoint with the value 0x5eed")
+    );
 }
 
 /// The bytes around the program counter, with those of the failing instruction marked.

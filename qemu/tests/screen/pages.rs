@@ -80,7 +80,7 @@ fn every_page_has_what_the_serial_line_has() {
 
         machine.type_in("\r");
         let mut code =
-            body(&machine.page("code around the address of the frame; its instruction is in <>"));
+            body(&machine.page("code around the frame's address, with the instruction in <>"));
         let last = code.pop().expect("a line of code");
         assert!(last.starts_with("code: ") && last.contains('<'), "{last}");
         // Where a CPU spins is a matter of the host, and may be a place in inlined code.
@@ -131,8 +131,7 @@ fn a_keyboard_turns_the_pages() {
     machine.press("left");
     machine.page("1/2  what failed");
     machine.press("ret");
-    let code =
-        body(&machine.page("code around the address of the frame; its instruction is in <>"));
+    let code = body(&machine.page("code around the frame's address, with the instruction in <>"));
     // That of the innermost frame is in the report, too.
     let at = first
         .iter()

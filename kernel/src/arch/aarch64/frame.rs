@@ -47,8 +47,8 @@ fn go_on(frame: &mut TrapFrame, sp: u64, pc: u64) {
     // SAFETY: the two fields lie one behind another, as is asserted above, in a frame that this function may change.
     unsafe {
         asm!(
-            "stp {}, {}, [{}, {}]",
-            in(reg) sp, in(reg) pc, in(reg) frame, const FIRST,
+            "stp {sp}, {pc}, [{frame}, {first}]",
+            sp = in(reg) sp, pc = in(reg) pc, frame = in(reg) frame, first = const FIRST,
             options(nostack, preserves_flags),
         );
     }

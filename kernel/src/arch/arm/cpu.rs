@@ -84,7 +84,9 @@ pub fn publish() {
 /// Invalidates the TLBs of all CPUs.
 pub fn flush_translations() {
     // TLBIALLIS. SAFETY: a TLB only caches the page tables, and is filled from them again.
-    unsafe { asm!("mcr p15, 0, {}, c8, c3, 0", in(reg) 0, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("mcr p15, 0, {zero}, c8, c3, 0", zero = in(reg) 0, options(nostack, preserves_flags))
+    };
     dsb();
     isb();
 }

@@ -59,8 +59,8 @@ fn go_on(frame: &mut TrapFrame, sp: u32, pc: u32, spsr: u32) {
     // SAFETY: the four fields lie one behind another, as is asserted above, in a frame that this function may change.
     unsafe {
         asm!(
-            "stm {}, {{r1, r2, r3, r4}}",
-            in(reg) first, in("r1") sp, in("r2") lr, in("r3") pc, in("r4") spsr,
+            "stm {first}, {{r1, r2, r3, r4}}",
+            first = in(reg) first, in("r1") sp, in("r2") lr, in("r3") pc, in("r4") spsr,
             options(nostack, preserves_flags),
         );
     }

@@ -77,7 +77,9 @@ pub unsafe fn aligned(address: u64) {
 /// The next exception is entered where nothing is mapped, again and again.
 pub unsafe fn forget_vectors() {
     // SAFETY: as the caller says. The register is VBAR.
-    unsafe { asm!("mcr p15, 0, {}, c12, c0, 0", "isb", in(reg) 0, options(nomem, nostack)) };
+    unsafe {
+        asm!("mcr p15, 0, {zero}, c12, c0, 0", "isb", zero = in(reg) 0, options(nomem, nostack))
+    };
 }
 
 /// Has this CPU use no page tables.
