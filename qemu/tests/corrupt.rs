@@ -191,7 +191,7 @@ fn an_emptied_symbols_costs_the_names_and_no_address(kernel: Kernel) {
     assert!(
         nameless
             .text
-            .contains("no function names: .symbols cannot be used: "),
+            .contains("no function names, because .symbols cannot be used: "),
         "{}",
         nameless.text
     );
@@ -222,7 +222,7 @@ fn a_damaged_symbols_is_not_believed(kernel: Kernel) {
     assert!(
         report
             .text
-            .contains("no function names: .symbols cannot be used: "),
+            .contains("no function names, because .symbols cannot be used: "),
         "{}",
         report.text
     );
@@ -240,7 +240,7 @@ fn an_image_linked_without_the_wrapper_says_so(kernel: Kernel) {
     assert!(
         report
             .text
-            .contains("no function names: .symbols cannot be used: "),
+            .contains("no function names, because .symbols cannot be used: "),
         "{}",
         report.text
     );

@@ -64,7 +64,7 @@ mod machine {
         let features: usize;
         // SAFETY: only reads CTR, which every privileged mode may.
         unsafe {
-            core::arch::asm!("mrc p15, 0, {}, c0, c0, 1", out(reg) features, options(nomem, nostack, preserves_flags));
+            core::arch::asm!("mrc p15, 0, {features}, c0, c0, 1", features = out(reg) features, options(nomem, nostack, preserves_flags));
         }
         // DminLine: words of the shortest line, as a power of two.
         let line = 4_usize.wrapping_shl((features >> 16 & 15) as u32);
@@ -72,7 +72,7 @@ mod machine {
         while at < end {
             // SAFETY: changes no value in memory; the caller guarantees that the block can be read.
             unsafe {
-                core::arch::asm!("mcr p15, 0, {}, c7, c10, 1", in(reg) at, options(nostack, preserves_flags));
+                core::arch::asm!("mcr p15, 0, {at}, c7, c10, 1", at = in(reg) at, options(nostack, preserves_flags));
             }
             at = at.saturating_add(line);
         }

@@ -12,7 +12,7 @@ const AROUND: usize = 16;
 pub(crate) fn write(out: &mut dyn Write, code: Section, pc: u64, unit: usize) -> fmt::Result {
     let at = pc.checked_sub(code.address).map(usize::try_from);
     let (Some(Ok(at)), true) = (at, pc < code.end()) else {
-        return writeln!(out, "code: no code at {pc:#018x}");
+        return writeln!(out, "code: address {pc:#018x} is outside the known code");
     };
     out.write_str("code:")?;
     let from = at.saturating_sub(AROUND);
@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn elsewhere_there_is_none() {
         for pc in [0, 0xfff, 0x1028, u64::MAX] {
-            assert_eq!(text(pc, 1), format!("code: no code at {pc:#018x}\n"));
+            let outside = format!("code: address {pc:#018x} is outside the known code\n");
+            assert_eq!(text(pc, 1), outside);
         }
     }
 }

@@ -332,9 +332,14 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { stuck, cpu } = self;
         match stuck {
-            Some(stuck) => write!(f, "cpu {stuck} made no progress with its report")?,
-            None => f.write_str("the reporting cpu made no progress")?,
+            Some(stuck) => write!(
+                f,
+                "cpu {stuck} made no progress with its report for {SECONDS} s, detected by cpu {cpu}"
+            ),
+            None => write!(
+                f,
+                "the cpu that writes the report made no progress for {SECONDS} s, detected by cpu {cpu}"
+            ),
         }
-        write!(f, " for {SECONDS} s, detected by cpu {cpu}")
     }
 }

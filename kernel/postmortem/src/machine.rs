@@ -131,10 +131,10 @@ mod tests {
             };
             machine.to_string()
         };
-        let of_module = "x86_64, no build id, tables verified, code not compared, of a module: tables without checksum";
-        assert_eq!(line(true, &[without, with]), of_module);
         let verified = "x86_64, no build id, tables verified, code not compared";
         assert_eq!(line(true, &[without]), verified);
+        let of_module = format!("{verified}, of a module: tables without checksum");
+        assert_eq!(line(true, &[without, with]), of_module);
         // It is told already.
         let unverified = "x86_64, no build id, tables without checksum";
         assert_eq!(line(false, &[with]), unverified);
@@ -190,13 +190,11 @@ mod tests {
             image.tables = tables;
             let machine = Machine::verify(&mut image, &regions);
             let expected = missing.map_or(String::new(), |number| {
-                format!(
-                    ", code at {:#x} not compared",
-                    start + (number * APART) as u64
-                )
+                let missing = start + (number * APART) as u64;
+                format!(", code at {missing:#x} not compared")
             });
             let line = machine.to_string();
-            let (_, line) = line.split_once(", tables and code verified").expect(&line);
+            let (_, line) = line.split_once(" and code verified").expect(&line);
             let (line, _) = line.split_once(", moved by").unwrap_or((line, ""));
             assert_eq!(line, expected);
         }

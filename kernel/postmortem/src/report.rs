@@ -56,7 +56,8 @@ impl Report {
         let cpu = cause.cpu(held);
         let registers = cause.registers(held);
         let task = self.task_on(cpu, registers.sp());
-        writeln!(out, "cpu {cpu}, task {task}, {}", self.machine)?;
+        let machine = &self.machine;
+        writeln!(out, "cpu {cpu}, task {task}, {machine}")?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             if !frame.is_user() {

@@ -94,13 +94,15 @@ impl FirstLine<'_> {
                 };
             }
             Cause::Hang(hangs, _) => {
-                write!(
-                    out,
-                    "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s"
-                )?;
                 return match self.cpu {
-                    Some(cpu) => write!(out, ", detected by cpu {cpu}"),
-                    None => Ok(()),
+                    Some(cpu) => write!(
+                        out,
+                        "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s, detected by cpu {cpu}"
+                    ),
+                    None => write!(
+                        out,
+                        "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s"
+                    ),
                 };
             }
             Cause::Fault(frame) => ("fault", frame),

@@ -187,9 +187,9 @@ mod arm {
         }
         match outcome.exceptions {
             // Nobody has compared them with the code.
-            Ok(()) => f.write_str("exception tables, for calls only"),
+            Ok(()) => f.write_str("exception tables used for calls only"),
             Err((number, error)) => {
-                write!(f, "exception tables damaged: entry {number}: {error}")
+                write!(f, "exception tables damaged at entry {number}: {error}")
             }
         }
     }

@@ -131,7 +131,7 @@ impl Walk {
             0 => Ok(()),
             count => writeln!(
                 out,
-                "backtrace without {count} of the declared stacks, because a walk uses at most {MAX_STACKS} stacks"
+                "the backtrace omits {count} of the declared stacks, because a walk uses at most {MAX_STACKS} stacks"
             ),
         }
     }
@@ -322,17 +322,29 @@ pub(crate) fn write_symbols(
     match parse_symbols(image) {
         Ok(Ok(table)) => Ok(Some(table)),
         Ok(Err(table)) => {
-            out.write_str(
-                "no function names: .symbols belongs to another image, which has build id ",
+            let id = BuildId(table.build_id());
+            writeln!(
+                out,
+                "no function names, because .symbols belongs to another image, which has build id {id}"
             )?;
-            write_bytes(out, table.build_id())?;
-            out.write_str("\n")?;
             Ok(None)
         }
         Err(error) => {
-            writeln!(out, "no function names: .symbols cannot be used: {error}")?;
+            writeln!(
+                out,
+                "no function names, because .symbols cannot be used: {error}"
+            )?;
             Ok(None)
         }
+    }
+}
+
+/// As text, a build ID in hexadecimal digits.
+struct BuildId<'a>(&'a [u8]);
+
+impl fmt::Display for BuildId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_bytes(f, self.0)
     }
 }
 

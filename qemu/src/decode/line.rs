@@ -223,6 +223,8 @@ mod tests {
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         for tables in [
             "tables verified, exception tables",
+            "exception tables used for calls only",
+            // Of earlier versions.
             "exception tables, for calls only",
         ] {
             let build = format!("12:00 armv7a, build 5c868ddb7b67, {tables}");
@@ -230,7 +232,7 @@ mod tests {
         }
         for none in [
             "x86_64, no build id, no tables",
-            "12:00 cpu 0, task main, armv7a, no build id, exception tables, for calls only",
+            "12:00 cpu 0, task main, armv7a, no build id, exception tables used for calls only",
         ] {
             assert_eq!(Line::parse(none), Line::Build(""), "{none}");
         }

@@ -48,7 +48,7 @@ impl Asked {
         hang.expect(&built_image(release), &self.reports);
         let says = ", armv7a, build ";
         assert!(self.text.contains(says), "{}", self.text);
-        let tables = ", tables verified, exception tables, for calls only";
+        let tables = ", tables verified, exception tables used for calls only";
         assert!(self.text.contains(tables), "{}", self.text);
         // Where memory can be read, the code there was compared, and is the image's.
         let is_compared = !self.text.contains(", code not compared\n");

@@ -44,7 +44,7 @@ pub fn a_report_names_tables_that_are_not_mapped(tools: Tools) {
     });
     let expected = format!(
         "panic: no apples left\n\
-         the tables at {start:#018x} are not mapped: map from {start:#018x} to {end:#018x}\n\
+         the unwind tables at {start:#018x} are not mapped: map the range from {start:#018x} to {end:#018x}\n\
          x86_64, no build id, no tables\n"
     );
     assert!(said.text.contains(&expected), "{}", said.text);

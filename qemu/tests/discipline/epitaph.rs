@@ -20,7 +20,7 @@ kernel_tests! { debug:
 fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
     let text = boot(kernel, "epitaph").expect(0).text();
     let (before, after) = text
-        .split_once("epitaph: last output before the reset:\n")
+        .split_once("epitaph, the last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let report = Report::find(before.as_bytes());
     assert!(
@@ -55,7 +55,7 @@ fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
 fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
     let text = boot(kernel, "epitaph-beside").expect(0).text();
     let (_, after) = text
-        .split_once("epitaph: last output before the reset:\n")
+        .split_once("epitaph, the last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let quoted: String = after
         .lines()
@@ -68,7 +68,7 @@ fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
                    r kernel::scenario::epitaph::beside_another";
     trace::expect(kernel, &report, callers, "complete, ");
     let (_, last) = quoted.split_once(&report.panicked).expect("it is there");
-    assert!(!last.contains("text of a CPU"), "{kernel:?}: {quoted}");
+    assert!(!last.contains("this CPU prints"), "{kernel:?}: {quoted}");
     assert!(
         last.contains("\ncpu 1 does not answer\n"),
         "{kernel:?}: {quoted}"
@@ -77,16 +77,16 @@ fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
 
 fn a_damaged_epitaph_is_told_and_not_shown(kernel: Kernel) {
     let text = boot(kernel, "epitaph-damaged").expect(0).text();
-    let boots = ["boot 1 since", "this text is damaged", "boot 2 since"];
+    let boots = ["boot 1 since", "this line is damaged", "boot 2 since"];
     assert!(
         boots.iter().all(|words| text.contains(words)),
         "{kernel:?}: {text}"
     );
-    let told = "epitaph: last output before the reset:\n\
-                | -- text is missing here, because its checksum is wrong --\n";
+    let told = "epitaph, the last output before the reset:\n\
+                | -- text omitted, because its checksum is wrong --\n";
     assert!(text.contains(told), "{kernel:?}: {text}");
     assert_eq!(
-        text.matches("this text is damaged").count(),
+        text.matches("this line is damaged").count(),
         1,
         "{kernel:?}: {text}"
     );
@@ -133,7 +133,7 @@ fn a_reset_from_outside_is_told_too(kernel: Kernel) {
     let booted = session.booted;
     let text = String::from_utf8_lossy(&booted.serial);
     let (before, after) = text
-        .split_once("epitaph: last output before the reset:\n")
+        .split_once("epitaph, the last output before the reset:\n")
         .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
     let quoted: Vec<_> = after
         .lines()

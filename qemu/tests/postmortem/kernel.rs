@@ -57,7 +57,7 @@ pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
     let text = String::from_utf8_lossy(&booted.serial).replace('\r', "");
     assert_eq!(booted.verdict, Verdict::Panicked, "{text}");
     let (before, after) = text
-        .split_once("epitaph: last output before the reset:\n")
+        .split_once("epitaph, the last output before the reset:\n")
         .unwrap_or_else(|| panic!("no last words in:\n{text}"));
     (before.to_owned(), after.to_owned())
 }

@@ -32,7 +32,7 @@ const CLASSES: [(u64, &str); 48] = [
     (0x04, "trapped MCRR or MRRC access to coprocessor 15"),
     (0x05, "trapped MCR or MRC access to coprocessor 14"),
     (0x06, "trapped LDC or STC"),
-    (0x07, "trapped SVE, SIMD or floating point"),
+    (0x07, "trapped SVE, SIMD or floating-point instruction"),
     (0x08, "trapped VMRS"),
     (0x09, "trapped pointer authentication"),
     (0x0a, "trapped 64-byte load or store"),
@@ -124,7 +124,7 @@ impl Syndrome {
         let class = self.class();
         match CLASSES.iter().find(|(number, _)| *number == class) {
             _ if self.is_compiler_trap() => {
-                f.write_str("trap instruction from the compiler, brk")?
+                f.write_str("compiler-generated trap instruction: brk")?
             }
             Some((_, name)) => f.write_str(name)?,
             None => write!(f, "exception of unknown class {class:#04x}")?,
@@ -153,7 +153,10 @@ impl Syndrome {
         let status = Status(self.bits() & 0x3f);
         if self.contains(Self::NO_ADDRESS) {
             // The register has the address of an earlier fault.
-            write!(f, ": {action} an unknown address, {status}")?;
+            write!(
+                f,
+                ": {action} an address that the CPU did not record, {status}"
+            )?;
         } else {
             write!(f, ": {action} {address:#018x}, {status}")?;
             names.write_guard(f, address)?;

@@ -74,7 +74,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         let stack = self.stack(cpu);
         assert!(
             stack.is_some(),
-            "CPU number {cpu} is too high, because the kernel has tables for {CPUS} CPUs"
+            "CPU number {cpu} is too high, because `exceptions!` defined tables for {CPUS} CPUs"
         );
         let end = stack.map_or(0, |stack| stack.end());
         // SAFETY: the vectors keep all registers of the code that they interrupt, and the documentation of `exceptions!` reserves

@@ -141,7 +141,7 @@ mod tests {
         );
         assert_eq!(
             words(0, class(0x25) | 1 << 10 | 0x10, Kernel::GUARD),
-            "data abort: read of an unknown address, external abort"
+            "data abort: read of an address that the CPU did not record, external abort"
         );
         assert_eq!(
             words(0, class(0x25) | 1 << 8 | 1 << 7 | 0x3f, 0),
@@ -163,7 +163,7 @@ mod tests {
         );
         assert_eq!(
             words(0, class(0x07), 0),
-            "trapped SVE, SIMD or floating point, syndrome 0x1e000000"
+            "trapped SVE, SIMD or floating-point instruction, syndrome 0x1e000000"
         );
         assert_eq!(
             words(0, class(0x3f), 0),
@@ -178,7 +178,7 @@ mod tests {
             |immediate: u64| Syndrome::from_bits_retain(class(0x3c) | immediate).is_breakpoint();
         for trap in [1, 1000, 0x5500, 0x5516, 0x55ff, 0xc470, 0xc473] {
             assert!(!is_breakpoint(trap), "{trap:#x}");
-            let text = format!("trap instruction from the compiler, brk {trap:#x}");
+            let text = format!("compiler-generated trap instruction: brk {trap:#x}");
             assert_eq!(words(4, class(0x3c) | trap, 0), text);
         }
         for breakpoint in [0, 2, 0x5600, 0xf000, 0xffff] {

@@ -90,8 +90,8 @@ impl Mapped {
         // SAFETY: only reads SCTLR, which every privileged mode may.
         unsafe {
             core::arch::asm!(
-                "mrc p15, 0, {}, c1, c0, 0",
-                out(reg) control,
+                "mrc p15, 0, {control}, c1, c0, 0",
+                control = out(reg) control,
                 options(nomem, nostack, preserves_flags)
             );
         }

@@ -163,7 +163,7 @@ pub(crate) fn hardware_number() -> u32 {
     let mpidr: u32;
     // SAFETY: only reads a register.
     unsafe {
-        core::arch::asm!("mrc p15, 0, {}, c0, c0, 5", out(reg) mpidr, options(nomem, nostack, preserves_flags));
+        core::arch::asm!("mrc p15, 0, {mpidr}, c0, c0, 5", mpidr = out(reg) mpidr, options(nomem, nostack, preserves_flags));
     }
     mpidr & 0x00ff_ffff
 }

@@ -118,7 +118,10 @@ impl fmt::Display for Words<'_> {
             Kind::PrefetchAbort => self.abort(f, "prefetch abort: execution of"),
             Kind::DataAbort if frame.status().is_asynchronous() => {
                 let status = frame.status();
-                write!(f, "data abort: access to an unknown address, {status}")
+                write!(
+                    f,
+                    "data abort: access to an address that the CPU did not record, {status}"
+                )
             }
             Kind::DataAbort if frame.status().is_write() => self.abort(f, "data abort: write to"),
             Kind::DataAbort => self.abort(f, "data abort: read of"),
@@ -168,7 +171,7 @@ mod tests {
         for status in [0x406, 0xc06, 0x211, 0xa11] {
             assert_eq!(
                 words(4, status, Kernel::GUARD as u32),
-                "data abort: access to an unknown address, asynchronous external abort"
+                "data abort: access to an address that the CPU did not record, asynchronous external abort"
             );
         }
         assert_eq!(

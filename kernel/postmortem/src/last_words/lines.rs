@@ -33,7 +33,7 @@ impl Lines<'_> {
         self.end()?;
         self.is_cut = true;
         self.out
-            .write_str("| -- text is missing here, because its checksum is wrong --\n")
+            .write_str("| -- text omitted, because its checksum is wrong --\n")
     }
 
     pub(super) fn end(&mut self) -> fmt::Result {

@@ -91,7 +91,7 @@ impl LastWords {
         let mut parts = rings.iter().flatten();
         if parts.any(|(_, state)| has_text(state) || is_lost(state)) {
             self.is_paused.store(true, Ordering::Relaxed);
-            out.write_str("epitaph: last output before the reset:\n")?;
+            out.write_str("epitaph, the last output before the reset:\n")?;
             let mut lines = Lines {
                 out,
                 is_open: false,
@@ -167,7 +167,7 @@ mod tests {
         out
     }
 
-    const TITLE: &str = "epitaph: last output before the reset:\n";
+    const TITLE: &str = "epitaph, the last output before the reset:\n";
 
     #[test]
     fn the_next_boot_shows_what_was_kept_and_the_one_after_it_nothing() {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_part_that_is_damaged_after_a_boot_is_told_in_its_place() {
-        let lost = "| -- text is missing here, because its checksum is wrong --\n";
+        let lost = "| -- text omitted, because its checksum is wrong --\n";
         let line = "a line of sixteen\n";
         let lines = SIZE / line.len();
         // The older part of two, or the newer one.
@@ -261,7 +261,7 @@ mod tests {
         current.state.fetch_xor(1 << 40, Ordering::Relaxed);
         region.boots.fetch_xor(1, Ordering::Relaxed);
         let shown = shown(region);
-        let lost = "| -- text is missing here, because its checksum is wrong --\n";
+        let lost = "| -- text omitted, because its checksum is wrong --\n";
         assert!(shown.contains(lost), "{shown}");
         assert!(shown.contains("a line of sixteen"), "{shown}");
     }

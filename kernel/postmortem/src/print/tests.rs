@@ -139,7 +139,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
             the report cannot read any stack: this code runs on the host, and stacks_by was not called\n\
             x86_64, no build id, no tables\n  \
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
-            no function names: .symbols cannot be used: empty\n   \
+            no function names, because .symbols cannot be used: empty\n   \
             0: 0x0000000000001024 p\n\
             end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
         assert_eq!(out, expected);
@@ -150,7 +150,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
 const FRAMES: &str = "\
 x86_64, no build id, tables verified, code not compared
   rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known
-no function names: .symbols cannot be used: empty
+no function names, because .symbols cannot be used: empty
    0: 0x0000000000001024 p
    1: 0x0000000000001018 r
    ----- interrupted -----
@@ -213,7 +213,7 @@ fn the_list_of_a_stopped_cpu_is_in_doubt_if_the_walk_to_its_start_is() {
         });
         text
     };
-    let head = "stopped at 0x1004\nno function names: .symbols cannot be used: empty\n   0: 0x0000000000001004 p\n";
+    let head = "stopped at 0x1004\nno function names, because .symbols cannot be used: empty\n   0: 0x0000000000001004 p\n";
     let complete = "end of backtrace: complete, 1 frames\n";
     assert_eq!(list(&CODE), [head, complete].concat());
     let in_doubt = "end of backtrace: outermost function reached, from frame 0 on in doubt \

@@ -72,7 +72,8 @@ fn a_name_that_cannot_be_written_ends_no_list() {
     postmortem
         .write_tasks(&mut out, frame(7).registers())
         .expect("a string takes everything");
-    let incomplete = "task half (text incomplete: its Display failed): sleeps\n";
+    let incomplete =
+        "task half (text incomplete, because its `Display` returned an error): sleeps\n";
     assert!(out.contains(incomplete), "{out}");
 }
 

@@ -238,4 +238,4 @@ pub const HEADER: &str = if cfg!(target_arch = "x86_64") {
     "cpu 0, task main, aarch64, build abcd, no tables"
 };
 
-pub const CODE: &str = "code: no code at 0x0000000000004321";
+pub const CODE: &str = "code: address 0x0000000000004321 is outside the known code";

@@ -15,7 +15,7 @@ fn a_fault_is_reported_in_full_with_the_first_line_once_more() {
     let lines = lines(&text);
     assert_eq!(lines[..4], ["a line that was begun", FAULT, HEADER, CODE]);
     assert!(
-        lines[4].starts_with("no function names: .symbols cannot be used: "),
+        lines[4].starts_with("no function names, because .symbols cannot be used: "),
         "{text}"
     );
     assert!(

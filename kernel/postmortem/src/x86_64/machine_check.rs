@@ -60,9 +60,9 @@ impl fmt::Display for MachineCheck {
         let flags = Status::from_bits_retain(self.status);
         write!(
             f,
-            ": bank {}, error {:#06x}",
-            self.bank,
-            self.status & 0xffff
+            ": bank {bank}, error {code:#06x}",
+            bank = self.bank,
+            code = self.status & 0xffff
         )?;
         if flags.contains(Status::ADDRESS_VALID) {
             write!(f, " at physical address {:#x}", self.address)?;

@@ -133,7 +133,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         let content = unsafe { self.fill(cpu) };
         assert!(
             content.is_some(),
-            "CPU number {cpu} is too high, because the kernel has tables for {CPUS} CPUs"
+            "CPU number {cpu} is too high, because `exceptions!` defined tables for {CPUS} CPUs"
         );
         let Some(content) = content else { return };
         let descriptors = Pointer::to(&content.descriptors);

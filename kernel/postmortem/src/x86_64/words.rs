@@ -182,11 +182,11 @@ fn selector(f: &mut fmt::Formatter<'_>, code: u64) -> fmt::Result {
 /// Volume 3, 7.15, "Interrupt 21": what the shadow stack or an indirect branch did not fit.
 fn control_protection(f: &mut fmt::Formatter<'_>, code: u64) -> fmt::Result {
     let what = match code & 0x7fff {
-        1 => "near return",
-        2 => "far return or interrupt return",
+        1 => "caused by a near return",
+        2 => "caused by a far return or an interrupt return",
         3 => "missing ENDBRANCH",
-        4 => "wrong restore token on a shadow stack",
-        5 => "wrong busy bit of a shadow stack",
+        4 => "invalid restore token on a shadow stack",
+        5 => "invalid supervisor token on a shadow stack",
         _ => return write!(f, ", error code {code:#x}"),
     };
     write!(f, ": {what}")
