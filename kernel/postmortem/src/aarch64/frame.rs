@@ -129,11 +129,8 @@ impl TrapFrame {
             }
         }
         writeln!(out, "  sp  {:#018x}", self.sp)?;
-        writeln!(
-            out,
-            "  pc  {:#018x}  far {:#018x}  esr {:#010x}",
-            self.elr, self.far, self.esr
-        )?;
+        let Self { elr, far, esr, .. } = self;
+        writeln!(out, "  pc  {elr:#018x}  far {far:#018x}  esr {esr:#010x}")?;
         write!(out, "  spsr {:#010x}", self.spsr)?;
         for (name, _) in State::from_bits_truncate(self.spsr).iter_names() {
             write!(out, " {name}")?;

@@ -153,11 +153,8 @@ impl TrapFrame {
             }
         }
         writeln!(out, "  sp  {:#010x}  lr  {:#010x}", self.sp, self.lr)?;
-        writeln!(
-            out,
-            "  pc  {:#010x}  far {:#010x}  fsr {:#010x}",
-            self.pc, self.far, self.fsr
-        )?;
+        let Self { pc, far, fsr, .. } = self;
+        writeln!(out, "  pc  {pc:#010x}  far {far:#010x}  fsr {fsr:#010x}")?;
         write!(out, "  spsr {:#010x}", self.spsr)?;
         let mode = MODES.iter().find(|(bits, _)| *bits == self.spsr & 0x1f);
         write!(out, " {} mode", mode.map_or("unknown", |(_, name)| name))?;

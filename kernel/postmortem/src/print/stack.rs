@@ -76,6 +76,6 @@ fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fm
     }
     // The last line makes a missing end visible. The host compares the address of the read function with the image, to find how far a
     // loader moved it.
-    let read = probe::address();
-    writeln!(out, "\nend of stack {end:#018x} read {read:#x}")
+    let address_of_read = probe::address();
+    writeln!(out, "\nend of stack {end:#018x} read {address_of_read:#x}")
 }

@@ -213,10 +213,12 @@ impl TrapFrame {
             }
             out.write_str("\n")?;
         }
+        let Self {
+            rip, cr2, cs, ss, ..
+        } = self;
         writeln!(
             out,
-            "  rip {:#018x}  cr2 {:#018x}  cs {:#06x}  ss {:#06x}",
-            self.rip, self.cr2, self.cs, self.ss
+            "  rip {rip:#018x}  cr2 {cr2:#018x}  cs {cs:#06x}  ss {ss:#06x}"
         )?;
         write!(out, "  rflags {:#010x}", self.rflags)?;
         for (name, _) in Flags::from_bits_truncate(self.rflags).iter_names() {

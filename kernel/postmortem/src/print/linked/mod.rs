@@ -63,12 +63,12 @@ pub(super) fn write_unmapped(out: &mut dyn Write, stacks: &Stacks) -> fmt::Resul
     }
     // The first section is code, of which a kernel may have unmapped what it does not need any more; the last one has the names.
     let [_, sections @ ..] = tables::symbols();
-    let mut what = "function names";
+    let mut missing = "function names";
     let mut all = Range::new(u64::MAX, 0);
     for (left, [start, end]) in (0..sections.len()).rev().zip(sections) {
         if start < end && !stacks.are_memory(start, end) {
             if left > 0 {
-                what = "unwind tables";
+                missing = "unwind tables";
             }
             all = Range::new(all.start.min(start), all.end.max(end));
         }
@@ -79,6 +79,6 @@ pub(super) fn write_unmapped(out: &mut dyn Write, stacks: &Stacks) -> fmt::Resul
     }
     writeln!(
         out,
-        "the {what} at {start:#018x} are not mapped: map the range from {start:#018x} to {end:#018x}"
+        "the {missing} at {start:#018x} are not mapped: map the range from {start:#018x} to {end:#018x}"
     )
 }
