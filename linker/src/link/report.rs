@@ -188,7 +188,7 @@ fn proof(tables: &Tables) -> Option<String> {
         code = tally.code(),
         places = tables.contradictions.len(),
         corrected = tally.mended,
-        tally.withdrawn,
+        removed = tally.withdrawn,
     ))
 }
 

@@ -52,7 +52,8 @@ fn without_a_map_lists_are_the_same() {
     assert!(ends.iter().all(is_complete), "{ends:?}");
 
     // A map is made from the code.
-    let made = ", tables synthesized from the image's code, exception tables used for ";
+    let made =
+        ", tables for unwinding synthesized from the image's code, exception tables used for ";
     let image = without(folder.path(), &[".unwind_map"]);
     let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
