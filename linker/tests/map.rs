@@ -123,10 +123,10 @@ fn check(name: &str, target: &str, text: &str, linker: Option<PathBuf>) {
     let mut switches = vec!["--sframe-load=map", "--symbols=names"];
     switches.extend(linker.as_deref());
     let mut images = Vec::new();
-    // The second time with the room of the first.
+    // The second link uses the space of the first.
     for _ in 0..2 {
         let said = link(&folder, &object, &switches);
-        assert!(!said.contains("no rule map"), "{said}");
+        assert!(!said.contains("no unwind rule map"), "{said}");
         expect_map(&folder);
         let dump = stdout(&sframe(&["dump"], &folder.join("image")));
         // In `.sframe`, from which the map does not differ.

@@ -68,7 +68,7 @@ impl End {
             Self::BadPc(_) => "the program counter ",
             Self::BadReturnAddress(_) => "the return address ",
             Self::NoCall(_) => "no call instruction precedes the return address @",
-            Self::CalledElsewhere(..) => "the call before return address @ calls another function, not the function of the frame: ",
+            Self::CalledElsewhere(..) => "the call before return address @ does not call the function of the frame, but ",
             Self::CallsUnchecked => "calls were not checked, because the bytes of the code are unavailable",
             Self::UnprovenRow(_) => "no proof for the unwind row of frame ",
             Self::UnprovenTables => "the unwind tables contain no proof of their rows",

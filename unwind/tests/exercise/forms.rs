@@ -30,7 +30,7 @@ pub fn all<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
     let mut text = String::new();
     let report = report.ends(ends.0, ends.1);
     assert_eq!(report.write(&mut text), Ok(end));
-    assert!(lines_of_frames(&text) <= found.len());
+    assert!(lines_of_frames(&text) <= found.len(), "{text}");
     events(frames.clone(), found, end, None);
     events(frames, found, end, Some(ends));
     lines_alone(found, end);

@@ -79,7 +79,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::CalledElsewhere(10, 11),
-            "the call before return address 0x000000000000000a calls another function, not the function of the frame: 0x000000000000000b",
+            "the call before return address 0x000000000000000a does not call the function of the frame, but 0x000000000000000b",
         ),
         (
             End::CallsUnchecked,

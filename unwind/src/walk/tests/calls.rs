@@ -279,7 +279,7 @@ fn a_call_of_another_function_is_a_doubt() {
     assert!(
         walked.report.ends_with(
             "   1: 0x0000000000001005 r\nend of backtrace: outermost function reached, from frame 1 on in doubt (the \
-             call before return address 0x0000000000001005 calls another function, not the function of the frame: 0x0000000000002200), 2 frames\n"
+             call before return address 0x0000000000001005 does not call the function of the frame, but 0x0000000000002200), 2 frames\n"
         ),
         "{}",
         walked.report

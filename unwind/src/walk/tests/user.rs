@@ -123,7 +123,7 @@ fn user_code_ends_a_walk_that_is_complete_for_the_kernel() {
         text,
         "end of backtrace: user code reached at 0x0000000000400000, complete for the kernel, 3 frames\n\
          end of backtrace: user code reached at 0x0000000000400000, from frame 2 on in doubt (the trap frame of user code ends \
-         at 0x00000000000100f8, which is not the upper end of a declared stack), 3 frames\n"
+         at address 0x00000000000100f8, which is not the upper end of a declared stack), 3 frames\n"
     );
 }
 
