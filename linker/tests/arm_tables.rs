@@ -229,7 +229,7 @@ fn a_check_compares_the_map_with_the_code() {
     let output = check(&changed);
     assert_eq!(output.status.code(), Some(1));
     let expected = format!(
-        "sframe: error: {}: cannot read section .unwind_map at offset {at}: ",
+        "sframe: error: {}: section .unwind_map at offset {at} is damaged: ",
         changed.display()
     );
     assert!(

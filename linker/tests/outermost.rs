@@ -360,7 +360,7 @@ fn a_row_without_a_caller_that_nothing_explains_is_a_difference() {
     assert_eq!(check.status.code(), Some(1), "{}", stdout(&check));
     let text = stdout(&check);
     assert!(
-        text.contains(": the row is Row { offset: 1, cfa: Undefined, "),
+        text.contains(": the unwind row is Row { offset: 1, cfa: Undefined, "),
         "{text}"
     );
     assert!(text.contains(" addresses: 1 differences\n"), "{text}");

@@ -72,6 +72,10 @@ fn a_damaged_section_is_noticed_by_check() {
     assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
     // What it says of an address comes from elsewhere, and that is said.
     let start = "0xffffffff80100000";
+    let expected = format!(
+        "section .symbols at offset {} cannot be used: ",
+        symbols.offset
+    );
     let output = Command::new(env!("CARGO_BIN_EXE_sframe"))
         .args(["lookup".as_ref(), path.as_os_str(), start.as_ref()])
         .output()

@@ -242,16 +242,19 @@ mod tests {
         for (text, says) in [
             (
                 one(1) + "cpu 2\n" + &one(2),
-                "found `cpu 2`, expected `cpu 1`",
+                "unexpected line `cpu 2`: expected `cpu 1`",
             ),
-            (one(1) + "cpu x\n", "found `cpu x`, expected `cpu 1`"),
+            (
+                one(1) + "cpu x\n",
+                "unexpected line `cpu x`: expected `cpu 1`",
+            ),
             (
                 "rip 0x1\nrsp 0x2\n".to_owned(),
-                "cannot use the registers of cpu 0: rbp is missing",
+                "cannot use the registers of cpu 0: register rbp is missing",
             ),
             (
                 String::new(),
-                "cannot use the registers of cpu 0: rip is missing",
+                "cannot use the registers of cpu 0: register rip is missing",
             ),
             (one(1).replace("0x1", "1"), "rip is missing"),
         ] {

@@ -122,7 +122,7 @@ fn a_page_that_cannot_be_is_refused() {
     refused(&records(2, &plain), "page 0x9000: unknown compression");
     refused(
         &records(PLAIN, &plain[1..]),
-        "the page has 4095 bytes, expected 4096",
+        "the page in the dump has 4095 bytes, expected 4096",
     );
     let larger = [&plain[..], &[0]].concat();
     refused(
@@ -135,7 +135,7 @@ fn a_page_that_cannot_be_is_refused() {
     assert!(bomb.len() < SIZE as usize);
     refused(
         &records(ZLIB, &bomb),
-        "the page has 4097 bytes, expected 4096",
+        "the page in the dump has 4097 bytes, expected 4096",
     );
 }
 
