@@ -165,7 +165,7 @@ fn a_wrong_bit_in_the_code_is_noticed(kernel: Kernel) {
     let report = report_with(&image, ".text", |bytes| bytes[at] ^= 1);
     let words = of_tables(&report);
     let (_, range) = words
-        .split_once("tables verified, the code at ")
+        .split_once("tables verified, the code at address ")
         .unwrap_or_else(|| panic!("{words}"));
     let (start, rest) = range.split_once(' ').expect("an address");
     assert!(rest.starts_with("differs from the linked code"), "{words}");

@@ -115,7 +115,7 @@ fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
         kernel,
         &report,
         callers,
-        "incomplete: the stack word at 0xffff",
+        "incomplete: the stack word at address 0xffff",
     );
 }
 

@@ -125,7 +125,18 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
         match *words {
             ["info:", "frame", it] => frames.extend(number(it)),
             ["info:", "nmi", it] => nmis.extend(number(it)),
-            ["info:", one, "frames", "and", other, "nmis"] => {
+            [
+                "info:",
+                "the",
+                "loop",
+                "sent",
+                one,
+                "log",
+                "frames",
+                "during",
+                other,
+                "NMIs",
+            ] => {
                 all = number(one).zip(number(other));
             }
             [count, "log", "frames", "were", "lost"] => {
@@ -144,7 +155,8 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
             _ if line.contains(": 0x") => {
                 traces.extend(line.trim_start().split(':').next().and_then(number));
             }
-            ["kernel", "on", ..] | ["info:", "2", "of", "2", "cpus", "run"] => {}
+            ["kernel", "on", ..] => {}
+            _ if line == "info: 2 of 2 started cpus are online" => {}
             _ if line.starts_with("   ----- ") => {}
             _ if line.starts_with("        reached by a tail call from 0x") => {}
             _ => panic!("{kernel:?}: {line:?} in:\n{text}"),

@@ -295,7 +295,7 @@ fn a_hang_has_a_profile(kernel: Kernel) {
         ];
         let (ran, file) = ran(&image, folder.path(), name, &words);
         ran.expect(124)
-            .expect_words(", one sample every 62500 instructions, ");
+            .expect_words(", one sample every 62500 instructions; ");
         fs::read_to_string(file).expect("it is written")
     });
     assert_eq!(first, second);

@@ -191,7 +191,7 @@ fn code_that_differs_elsewhere_puts_a_list_in_doubt() {
             panic!("{}", asked.text);
         };
         assert_eq!(report.names().last(), Some(&"kernel_entry"));
-        let differs = "tables verified, the code at 0x";
+        let differs = "tables verified, the code at address 0x";
         let (_, range) = asked
             .text
             .split_once(differs)

@@ -96,7 +96,10 @@ fn what_the_firmware_calls_a_device_is_not_read() {
         let said = HIGHER.with_shop(Profile::Debug, &shop.replace("SP", sp));
         let at = sp.replace('_', "");
         // Up to the offset in the function's frame.
-        let end = format!("incomplete: the stack word at {}", &at[..at.len() - 3]);
+        let end = format!(
+            "incomplete: the stack word at address {}",
+            &at[..at.len() - 3]
+        );
         said.expect("lost\n", "p corner_shop::shop::serve", &end);
         let trace = "p corner_shop::shop::serve\nr main\nr long_mode";
         said.expect("found\n", trace, COMPLETE);

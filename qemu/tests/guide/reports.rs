@@ -171,7 +171,7 @@ fn a_lost_stack_pointer_ends_the_trace_not_the_report() {
         -- interrupted
         p corner_shop::shop::serve
     ";
-    let end = "incomplete: the stack word at 0x0000000040000";
+    let end = "incomplete: the stack word at address 0x0000000040000";
     let said = HANDLERS.with_shop(Profile::Debug, shop);
     said.expect("panicked at ", trace, end);
     assert_eq!(
@@ -202,7 +202,7 @@ fn what_is_no_memory_is_not_read() {
         let said = kind.with_shop(Profile::Debug, &shop.replace("SP", sp));
         // Up to the offset in the function's frame.
         let at = sp.replace('_', "").replace("0x", "0x00000000");
-        let end = format!("incomplete: the stack word at {}", &at[..16]);
+        let end = format!("incomplete: the stack word at address {}", &at[..16]);
         said.expect("lost\n", "p corner_shop::shop::serve", &end);
     }
 }
