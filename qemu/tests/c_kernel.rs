@@ -30,19 +30,19 @@ use handlers::{
     a_panic_in_a_handler_is_reported_across_it, a_report_may_begin_at_what_was_interrupted,
     an_exception_in_a_handler_is_reported_across_it,
 };
-use higher::{a_kernel_in_the_upper_half_is_reported, stacks_in_the_upper_half_need_not_be_told};
+use higher::{
+    a_kernel_in_the_upper_half_is_reported, declared_stacks_in_the_upper_half_are_reported,
+};
 use mapped::{
     segments_that_a_kernel_maps_have_the_tables, symbols_between_sections_are_around_the_tables,
     symbols_in_sections_are_around_the_tables,
 };
 use reports::{
     a_breakpoint_and_a_panic_are_reported, a_read_of_nothing_is_reported,
-    without_the_library_it_says_nothing_of_callers,
+    declared_stacks_are_reported, without_the_library_it_says_nothing_of_callers,
 };
 use size::code_and_stack_are_as_large_as_is_said;
-use smaller::{
-    a_report_on_a_stack_of_its_own_takes_little_of_others, the_host_names_the_smallest_report,
-};
+use smaller::the_host_names_the_smallest_report;
 use unmapped::a_report_names_tables_that_are_not_mapped;
 use user::{
     a_fault_of_a_user_program_is_the_programs, a_panic_in_a_call_of_a_user_program_ends_there,
@@ -70,6 +70,7 @@ each! {
     without_the_library_it_says_nothing_of_callers,
     a_breakpoint_and_a_panic_are_reported,
     a_read_of_nothing_is_reported,
+    declared_stacks_are_reported,
     call_frame_information_for_debuggers_only_is_enough,
     without_call_frame_information_the_code_is_enough,
     unoptimized_code_is_traced,
@@ -80,7 +81,6 @@ each! {
     a_panic_in_a_handler_is_reported_across_it,
     an_exception_in_a_handler_is_reported_across_it,
     a_report_may_begin_at_what_was_interrupted,
-    a_report_on_a_stack_of_its_own_takes_little_of_others,
     the_host_names_the_smallest_report,
     a_fault_of_a_user_program_is_the_programs,
     a_panic_in_a_call_of_a_user_program_ends_there,
@@ -106,7 +106,7 @@ macro_rules! each_on_x86_64 {
 
 each_on_x86_64! {
     a_kernel_in_the_upper_half_is_reported,
-    stacks_in_the_upper_half_need_not_be_told,
+    declared_stacks_in_the_upper_half_are_reported,
     a_report_names_tables_that_are_not_mapped,
 }
 

@@ -2,8 +2,8 @@
  * Reports of the callers of a failure, for a kernel in C: the functions of libunwind_kernel.a. The guide's page on kernels in C
  * (`docs/guide/c.md` in the repository) has all changes of a kernel.
  *
- * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and uses 5 KiB of the stack on which it
- * is written. Other processors continue, unless unwind_stop_others is called. If the kernel reports a failure while a report is being
+ * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and runs with
+ * put_char on a stack of 32 KiB of its own, so that it uses less than 1 KiB of the caller's stack. Other processors continue, unless unwind_stop_others is called. If the kernel reports a failure while a report is being
  * written, the second report is one line; a third report during that line is nothing. If the first report never ends, all
  * later reports, on any processor, are one line.
  *
@@ -88,6 +88,13 @@ void unwind_physical_memory_at(uint64_t address);
  */
 void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
 
+/*
+ * Records where the current stack begins (its highest address), for stacks that a boot loader has set up. Call it once on each of these
+ * stacks, on x86-64 after unwind_physical_memory_at. It follows the callers to the outermost function, as a report does. Nothing is recorded
+ * without unwind tables, or if a row on the way is not proven.
+ */
+void unwind_note_stack(void);
+
 #if defined(__aarch64__)
 /*
  * Sets where trap code with unwind rules saves x30 and SPSR_EL1: `x30` and `spsr` are offsets in bytes from sp when the trap code calls
@@ -113,17 +120,6 @@ void unwind_stop_others(void (*stop)(void), uint32_t others);
  * interrupt, with the interrupted registers; or with null, in a handler with unwind rules, like unwind_print_interrupted.
  */
 void unwind_stop_if_asked(const struct unwind_registers *interrupted);
-
-/* A stack for reports: a static variable that nothing else uses, mapped and writable wherever a report begins. */
-struct unwind_report_stack {
-	unsigned char bytes[16384];
-} __attribute__((aligned(4096)));
-
-/*
- * Registers a separate stack for reports, for a kernel whose stacks are small: a report then uses less than 1 KiB of them. put_char is
- * called on this stack, too. Only the first call has an effect; null changes nothing.
- */
-void unwind_report_on(struct unwind_report_stack *stack);
 
 #ifdef __cplusplus
 }

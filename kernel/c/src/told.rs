@@ -4,7 +4,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use postmortem::{GuardedStack, Range};
+use postmortem::Range;
 
 /// `struct unwind_stack`.
 #[repr(C)]
@@ -13,9 +13,6 @@ pub struct Stack {
     start: u64,
     end: u64,
 }
-
-/// `struct unwind_report_stack`.
-type ReportStack = GuardedStack<0, 0x4000>;
 
 /// C's `struct unwind_stack (*)(uint64_t)`.
 type StackOf = Option<unsafe extern "C" fn(u64) -> Stack>;
@@ -48,25 +45,17 @@ pub unsafe extern "C" fn unwind_stacks_by(stack_of: StackOf) {
     unsafe { postmortem::stacks_by(ask) };
 }
 
+/// Records where the current stack begins.
+#[unsafe(no_mangle)]
+pub extern "C" fn unwind_note_stack() {
+    postmortem::note_stack();
+}
+
 /// Sets the offsets at which trap code saves x30 and SPSR_EL1, and the bytes that the trap code has on the stack.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 pub extern "C" fn unwind_trap_frame(x30: u32, spsr: u32, size: u32) {
     postmortem::trap_frame(x30, spsr, size);
-}
-
-/// Registers a stack for reports. Null changes nothing.
-///
-/// # Safety
-/// The caller must guarantee the conditions of [`postmortem::report_on`], and that `stack` is null, or points to a stack that is aligned to
-/// a page and stays there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn unwind_report_on(stack: *mut ReportStack) {
-    // SAFETY: the caller guarantees it.
-    if let Some(stack) = unsafe { stack.as_ref() } {
-        // SAFETY: the caller guarantees it.
-        unsafe { postmortem::report_on(stack) };
-    }
 }
 
 /// Calls the kernel's function for the stack with a stack pointer. An empty stack means none.

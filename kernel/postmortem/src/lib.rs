@@ -78,7 +78,7 @@ pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
 pub use print::trap_frame;
 pub use print::{
     note_stack, physical_memory_at, print, print_from, print_interrupted, print_no_more,
-    print_stack, print_stack_from, report_on, stacks_by, start, stop_if_asked, stop_if_asked_from,
+    print_stack, print_stack_from, stacks_by, start, stop_if_asked, stop_if_asked_from,
     stop_others,
 };
 pub use samples::{Sampler, Samples};

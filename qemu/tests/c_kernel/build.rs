@@ -53,8 +53,8 @@ impl Tools {
     /// The section of the guide for this architecture, and how many lines change with it and the section for both.
     const fn steps(self) -> (&'static str, usize) {
         match self.arch {
-            Arch::X86_64 => ("c.md#x86-64", 15),
-            Arch::Aarch64 => ("c.md#AArch64", 15),
+            Arch::X86_64 => ("c.md#x86-64", 12),
+            Arch::Aarch64 => ("c.md#AArch64", 12),
         }
     }
 

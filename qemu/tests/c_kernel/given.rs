@@ -68,12 +68,12 @@ pub fn a_failure_of_the_console_is_one_line(tools: Tools) {
 /// Each pointer is null, once that of the console too.
 pub fn what_the_header_allows_to_be_null_may_be(tools: Tools) {
     let said = tools.with(|folder| {
-        let told = "unwind_stacks_by(stack_of);";
+        let install = "install_traps();";
         replace(
             folder,
             "main.c",
-            told,
-            "(void)stack_of;\n\tunwind_stacks_by(0);",
+            install,
+            "unwind_stacks_by(0);\n\tinstall_traps();",
         );
         let why = "unwind_print(put_char, why);";
         let nulls = "unwind_print(0, why);\n\tunwind_print(put_char, 0);";

@@ -6,7 +6,7 @@ use std::path::Path;
 use qemu::workspace;
 
 use super::build::{Tools, replace};
-use super::reports::{begin, exception, expect_both};
+use super::reports::{begin, declare_stacks, exception, expect_both};
 
 /// Where physical memory is mapped.
 const PHYSICAL: &str = "0xffff800000000000";
@@ -23,6 +23,7 @@ fn lift(folder: &Path) {
     replace(folder, "main.c", &before, &after);
 }
 
+/// The page tables tell what is memory, which are found at that address.
 pub fn a_kernel_in_the_upper_half_is_reported(tools: Tools) {
     let said = tools.with(lift);
     assert!(said.text.contains(" p serve+"), "{}", said.text);
@@ -32,12 +33,10 @@ pub fn a_kernel_in_the_upper_half_is_reported(tools: Tools) {
     }
 }
 
-/// The page tables tell what is memory, which are found at that address.
-pub fn stacks_in_the_upper_half_need_not_be_told(tools: Tools) {
+pub fn declared_stacks_in_the_upper_half_are_reported(tools: Tools) {
     let said = tools.with(|folder| {
         lift(folder);
-        let told = "unwind_stacks_by(stack_of);";
-        replace(folder, "main.c", told, "(void)stack_of;");
+        declare_stacks(folder);
         let read = "return *(volatile unsigned *)0x7000000000 + wanted;";
         replace(folder, "shop.c", "return wanted * 3;", read);
     });

@@ -1,11 +1,13 @@
 //! What a kernel in C says as it is: of a breakpoint, of a panic, of a read where nothing is, and without the library.
 
 use std::fs;
+use std::path::Path;
 
 use qemu::machine::Arch;
 
 use super::build::{CROSS_GCC, GCC, Said, Tools, replace};
 use super::code;
+use crate::guide::steps;
 use crate::guide::text::{part, shown, without_numbers};
 use crate::support::report::Report;
 
@@ -87,6 +89,40 @@ pub fn a_breakpoint_and_a_panic_are_reported(tools: Tools) {
 }
 
 /// The page fault of a function that is inlined.
+/// Declares the stack as the guide says.
+pub fn declare_stacks(folder: &Path) {
+    let lines = steps::apply(&part("c.md#Several stacks"), folder);
+    assert_eq!(lines, 7);
+}
+
+pub fn declared_stacks_are_reported(tools: Tools) {
+    expect_both(tools, &tools.with(declare_stacks));
+}
+
+/// The boot code loads the stack's address from memory, so that only a call can tell where the stack begins.
+#[test]
+fn a_noted_stack_is_known() {
+    let unknown = |folder: &Path| {
+        let load = "\tmovl $stack_end, %esp\n";
+        replace(folder, "x86_64/boot.S", load, "\tmovl stack_top, %esp\n");
+        let data = ".global stack_start, stack_end\n";
+        let with_top = ".data\nstack_top: .quad stack_end\n.bss\n";
+        replace(folder, "x86_64/boot.S", data, &[data, with_top].concat());
+    };
+    let said = GCC.with(unknown);
+    let ends = said
+        .text
+        .matches("in doubt (it is unknown whether the stack begins at ");
+    assert_eq!(ends.count(), 2, "{}", said.text);
+    let said = GCC.with(|folder| {
+        unknown(folder);
+        let install = "\tinstall_traps();\n";
+        let note = "\tunwind_note_stack();\n";
+        replace(folder, "main.c", install, &[note, install].concat());
+    });
+    expect_both(GCC, &said);
+}
+
 pub fn a_read_of_nothing_is_reported(tools: Tools) {
     let said = tools.with(|folder| {
         let read = "return *(volatile unsigned *)0x7000000000 + wanted;";

@@ -16,7 +16,8 @@ pub fn code_size(image: &Path) -> u64 {
 }
 
 /// A report that says how much of the stack it has taken.
-pub const MEASURED: &str = r#"volatile unsigned char *low = (void *)stack_start, *top = __builtin_frame_address(0);
+pub const MEASURED: &str = r#"extern char stack_start[];
+	volatile unsigned char *low = (void *)stack_start, *top = __builtin_frame_address(0);
 	for (volatile unsigned char *at = low; at < top - 512; at++)
 		*at = 0xa5;
 	unwind_print(put_char, why);
@@ -43,6 +44,6 @@ pub fn code_and_stack_are_as_large_as_is_said(tools: Tools) {
     let taken = stack_taken(&said);
     let added = code_size(&said.image) - code_size(&tools.without().image);
     println!("{tools:?}: {added} bytes of code, {taken} of stack");
-    assert!((4 << 10..=5 << 10).contains(&taken), "{taken} of stack");
+    assert!(taken < 1 << 10, "{taken} of stack");
     assert!((70_000..=92_000).contains(&added), "{added} of code");
 }

@@ -1,28 +1,10 @@
-//! What a kernel in C does whose stacks are small, and one that cannot carry a report.
+//! The smallest report of a kernel in C.
 
 use std::fs;
 
 use super::build::{Tools, replace};
-use super::reports::expect_both;
-use super::size::{MEASURED, code_size, stack_taken};
-use crate::guide::steps;
-use crate::guide::text::part;
+use super::size::code_size;
 use crate::support::runner::run;
-
-pub fn a_report_on_a_stack_of_its_own_takes_little_of_others(tools: Tools) {
-    let said = tools.with(|folder| {
-        let lines = steps::apply(&part("c.md#Small stacks"), folder);
-        assert_eq!(lines, 2);
-    });
-    expect_both(tools, &said);
-    let said = tools.with(|folder| {
-        steps::apply(&part("c.md#Small stacks"), folder);
-        replace(folder, "main.c", "unwind_print(put_char, why);", MEASURED);
-    });
-    let taken = stack_taken(&said);
-    println!("{tools:?}: {taken} bytes of stack");
-    assert!(taken < 1 << 10, "{taken} of stack");
-}
 
 /// The kernel says registers and words, and the runner who called.
 pub fn the_host_names_the_smallest_report(tools: Tools) {

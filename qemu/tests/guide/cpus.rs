@@ -229,7 +229,6 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
 #[long]
 fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
     let said = X86_64.with(Profile::Debug, |folder| {
-        steps::apply(&part("smaller.md#Small stacks"), folder);
         let shop = "
             use core::sync::atomic::{AtomicU32, Ordering};
             static FAILED: AtomicU32 = AtomicU32::new(0);

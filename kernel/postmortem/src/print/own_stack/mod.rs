@@ -1,88 +1,59 @@
-//! A separate stack for reports, for kernels whose stacks have too little space.
+//! The stack on which reports run, so that a report needs little space on the stack of the failed code.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use unwind::Range;
 
 use crate::guarded_stack::GuardedStack;
 
-#[cfg(all(target_os = "none", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(include_str!("x86_64.s"));
-#[cfg(all(target_os = "none", target_arch = "aarch64"))]
+#[cfg(target_arch = "aarch64")]
 core::arch::global_asm!(include_str!("aarch64.s"));
-#[cfg(all(target_os = "none", target_arch = "arm"))]
+#[cfg(target_arch = "arm")]
 core::arch::global_asm!(include_str!("arm.s"), options(raw));
 
-/// Not 0 from the first call of [`report_on`] on.
-static START: AtomicU64 = AtomicU64::new(0);
-/// Not 0 once the kernel has registered a stack.
-static END: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the stack. A report uses 6.5 KiB, or 20 KiB if nothing is optimized. The kernel's writer gets the rest.
+const SIZE: usize = 0x8000;
 
-/// Registers a stack on which [`print`](super::print) and its variants run, for a kernel whose own stacks have 4 KiB.
+/// The stack. Only one report at a time runs on it, because [`super::BEGUN`] admits one report only.
 ///
-/// With this stack, a report uses less than 1.25 KiB of the stack from which it is called, including the kernel's handler; less than 3.5
-/// KiB without optimization. The registered stack needs 6.5 KiB; 20 KiB if the library is not optimized. Only the first call has an effect.
-///
-/// Only one report at a time runs on this stack. A second report meanwhile is one line, on the stack from which it is called. A trace does not
-/// read this stack, so that frames of a report are never listed as frames of the failed code.
-///
-/// ```no_run
-/// use postmortem::GuardedStack;
-///
-/// static REPORT: GuardedStack<0, 24576> = GuardedStack::new();
-///
-/// // SAFETY: nothing else uses the stack, and the kernel always maps its statics.
-/// unsafe { postmortem::report_on(&REPORT) };
-/// ```
-///
-/// # Safety
-/// The caller must guarantee that nothing else uses the stack, and that it is mapped at each place where a report begins. A handler that interrupts
-/// the report may run on an undeclared stack.
-pub unsafe fn report_on<const GUARD: usize, const WORDS: usize>(
-    stack: &'static GuardedStack<GUARD, WORDS>,
-) {
-    let words = stack.of_cpu("report", 0).words;
-    // A report finds both ends of one stack, or none.
-    let is_first = START.compare_exchange(0, words.start, Ordering::Relaxed, Ordering::Relaxed);
-    if is_first.is_ok() {
-        END.store(words.end, Ordering::Release);
-    }
-}
+/// It is mapped at each place where a report begins, because the counters of reports are statics of the same section.
+static REPORT: GuardedStack<0, SIZE> = GuardedStack::new();
 
-/// Makes no later report run on the registered stack.
+/// Whether another CPU halted while it wrote a report on the stack, so that its frames must stay.
+static IS_GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Makes no later report run on the stack.
 pub(super) fn give_up() {
-    END.store(0, Ordering::Relaxed);
+    IS_GIVEN_UP.store(true, Ordering::Relaxed);
 }
 
-/// The registered stack, unless the caller runs on it.
+/// The stack, unless the caller runs on it.
 fn free() -> Option<Range> {
-    let end = END.load(Ordering::Acquire);
-    let stack = Range::new(START.load(Ordering::Relaxed), end);
-    let is_there = end != 0 && !stack.holds_stack_pointer(crate::capture().sp);
-    is_there.then_some(stack)
-}
-
-/// Calls `report` with the stack of its own that it runs on, if it does. No other report is being written.
-pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) {
-    match free() {
-        #[cfg(target_os = "none")]
-        Some(stack) => {
-            let mut report = Report { report, stack };
-            // SAFETY: the stack is mapped and unused: the caller of `report_on` guarantees it, and no other report runs on it. The function
-            // gets the argument that it expects, which lives until it returns.
-            unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) }
-        }
-        _ => report(None),
+    if IS_GIVEN_UP.load(Ordering::Relaxed) {
+        return None;
     }
+    let stack = REPORT.of_cpu("report", 0).words;
+    (!stack.holds_stack_pointer(crate::capture().sp)).then_some(stack)
 }
 
-#[cfg(target_os = "none")]
+/// Calls `report` with the stack that it runs on, or with `None` if it runs on the caller's stack. No other report is being written.
+pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) {
+    let Some(stack) = free() else {
+        return report(None);
+    };
+    let mut report = Report { report, stack };
+    // SAFETY: the stack is mapped, because it is a static, and unused, because no other report is being written. The function gets the
+    // argument that it expects, which lives until it returns.
+    unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) }
+}
+
 struct Report<'r> {
     report: &'r mut dyn FnMut(Option<Range>),
     stack: Range,
 }
 
-#[cfg(target_os = "none")]
 unsafe extern "C" {
     /// Calls `function` with `report` on the empty stack that ends at the address `stack`.
     ///
@@ -97,7 +68,6 @@ unsafe extern "C" {
 
 /// # Safety
 /// The caller must guarantee that the argument points to a [`Report`] that nothing else uses until this function returns.
-#[cfg(target_os = "none")]
 unsafe extern "C" fn call(report: *mut ()) {
     // SAFETY: the caller guarantees it.
     let Report { report, stack } = unsafe { &mut *report.cast::<Report<'_>>() };
