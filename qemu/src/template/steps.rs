@@ -24,7 +24,7 @@ fn steps(guide: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Makes all changes of a part of a guide; returns how many lines they add.
+/// Makes all changes of a part of a guide; returns how many lines they add and remove.
 ///
 /// # Errors
 /// Returns an error if a change does not fit its file, or the file cannot be written.
@@ -32,15 +32,15 @@ pub fn apply(part: &str, folder: &Path) -> Result<usize> {
     let mut lines = 0;
     for step in steps(part) {
         step.apply(folder)?;
-        lines += step.added();
+        lines += step.changed();
     }
     Ok(lines)
 }
 
 impl Step<'_> {
-    /// How many lines it adds, without empty ones.
-    fn added(&self) -> usize {
-        self.with("+").filter(|line| !line.is_empty()).count()
+    /// How many lines it adds and removes, without empty ones.
+    fn changed(&self) -> usize {
+        self.with("+-").filter(|line| !line.is_empty()).count()
     }
 
     /// The lines with one of these marks in front, without the mark.

@@ -16,7 +16,7 @@ use crate::support::report::Report;
 const PAGE: &str = "armv7a.md";
 
 /// How many lines change.
-const LINES: usize = 15;
+const LINES: usize = 17;
 
 /// A kernel that has run.
 struct Said {

@@ -18,7 +18,7 @@ use crate::support::outside::{Outside, as_others_call_it, with_source};
 pub const BOOTIMAGE: Kind = Kind {
     name: "bootimage",
     page: "bootloader-0.9.md",
-    lines: 8,
+    lines: 7,
     boot,
     ..HANDLERS
 };

@@ -16,7 +16,7 @@ use super::short::{HANDLERS, Kind};
 pub const LIMINE: Kind = Kind {
     name: "limine",
     page: "limine.md",
-    lines: 7,
+    lines: 8,
     boot,
     ..HANDLERS
 };

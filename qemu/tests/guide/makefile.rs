@@ -17,7 +17,7 @@ use crate::support::runner::{Ran, command};
 pub const MAKEFILE: Kind = Kind {
     name: "makefile",
     page: "makefile.md",
-    lines: 7,
+    lines: 8,
     boot,
     ..HANDLERS
 };

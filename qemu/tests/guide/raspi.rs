@@ -15,7 +15,7 @@ use crate::support::built::target;
 pub const RASPI: Kind = Kind {
     name: "raspi",
     page: "raspberry-pi.md",
-    lines: 15,
+    lines: 9,
     boot,
     ..VECTORS
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Makes all changes of a part of a guide; returns how many lines they add.
+/// Makes all changes of a part of a guide; returns how many lines they add and remove.
 #[track_caller]
 pub fn apply(part: &str, folder: &Path) -> usize {
     qemu::template::apply(part, folder).expect("each change fits its file")

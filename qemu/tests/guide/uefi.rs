@@ -18,7 +18,7 @@ use crate::support::outside::with_source;
 pub const UEFI: Kind = Kind {
     name: "uefi",
     page: "bootloader-0.11.md",
-    lines: 8,
+    lines: 7,
     boot,
     ..HANDLERS
 };
