@@ -51,7 +51,9 @@ impl Reason {
             Self::NoRule => "call frame information has no row for the code",
             Self::ReturnAddress => "the location of the return address is unknown",
             Self::FramePointer => "the location of the caller's frame pointer is unknown",
-            Self::NotCalled => "the function is never called and never returns",
+            Self::NotCalled => {
+                "no call of the function was found, and no path through the function returns"
+            }
             Self::TooMuch => "analysis limit reached",
         }
     }

@@ -99,7 +99,7 @@ fn an_exception_return_alone_tells_nothing() {
             silent("called", "sub sp, sp, #16\n add sp, sp, #16\n eret"),
             silent("uncalled", "sub sp, sp, #16\n add sp, sp, #16\n eret"),
         ],
-        "0..4 agrees\n8..12 made sp+0 u u\n12..16 made sp+16 u u\n16..20 made sp+0 u u\n20..32 missing: the function is never called and never returns\n",
+        "0..4 agrees\n8..12 made sp+0 u u\n12..16 made sp+16 u u\n16..20 made sp+0 u u\n20..32 missing: no call of the function was found, and no path through the function returns\n",
     );
 }
 

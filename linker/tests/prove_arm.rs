@@ -11,7 +11,7 @@ fn arm(name: &str, text: &str) -> String {
     let start = format!(".arm\n{}", silent("_start", start));
     let text = format!(".syntax unified\n.cfi_sections .debug_frame\n{start}{text}");
     let said = prove_at(&format!("arm_{name}"), "armv7a-none-eabi", &text, START);
-    let rest = said.strip_prefix("0..8 missing: the function is never called and never returns\n");
+    let rest = said.strip_prefix("0..8 missing: no call of the function was found, and no path through the function returns\n");
     rest.expect("of the first function nothing is known")
         .to_owned()
 }

@@ -163,12 +163,12 @@ fn rows_are_made() {
 43..44
   +0 sp+8 u c-8
 44..51 left out: there is no call frame information, and no row can be synthesized from the code: the code contains an indirect jump with unknown targets, at 0xffffffff8010002c
-51..63 left out: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns
+51..63 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
 65.00 % of 60 bytes of code verified: 21 with a right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
     no row, 7 bytes: the code contains an indirect jump with unknown targets
-    no row, 12 bytes: the function is never called and never returns
+    no row, 12 bytes: no call of the function was found, and no path through the function returns
     no row, 2 bytes: unreachable code
 verified functions: 1 of 1 (100.00 %), 0 of them corrected
 3 bytes fill room
@@ -297,11 +297,11 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
   +0 sp+8 u c-8
   +1 sp+16 u c-8
   +2 sp+8 u c-8
-17..20 left out: there is no call frame information, and no row can be synthesized from the code: the function is never called and never returns
+17..20 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
 85.00 % of 20 bytes of code verified: 11 with a right row, 1 with a wrong row, 2 with a wrong row whose correction is unknown, 3 without a row
-    no row, 3 bytes: the function is never called and never returns
+    no row, 3 bytes: no call of the function was found, and no path through the function returns
 verified functions: 0 of 1 (0.00 %), 0 of them corrected
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
 0 bytes fill room

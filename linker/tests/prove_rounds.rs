@@ -39,7 +39,7 @@ fn whether_a_function_returns_is_known_through_many_others() {
             "returns",
             "jmp second",
             "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..18 made sp+8 u c-8\n18..23 made sp+8 \
-             u c-8\n23..24 made sp+8 u c-8\n24..26 missing: the function is never called and never returns\n",
+             u c-8\n23..24 made sp+8 u c-8\n24..26 missing: no call of the function was found, and no path through the function returns\n",
         ),
         (
             "stops",

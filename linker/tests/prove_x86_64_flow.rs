@@ -214,7 +214,7 @@ fn handlers_that_call_what_never_returns() {
 9..10 made (sp+32) u (sp+8)
 10..15 made (sp+40) u (sp+16)
 15..22 missing: the code follows a call that never returns
-22..28 missing: the function is never called and never returns
+22..28 missing: no call of the function was found, and no path through the function returns
 35..40 made sp+8 u c-8
 ",
     );

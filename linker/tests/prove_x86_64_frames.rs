@@ -133,11 +133,11 @@ fn behind_a_call_that_does_not_return_there_may_be_another_function() {
     // 6 bytes, 3, 8, 1, 6 and 2. What is called is entered by a call; the fillings are nobody's.
     assert_eq!(
         found,
-        "0..6 missing: the function is never called and never returns
+        "0..6 missing: no call of the function was found, and no path through the function returns
 6..7 made sp+8 u c-8
 7..8 made sp+16 u c-8
 8..9 made sp+8 u c-8
-9..15 missing: the function is never called and never returns
+9..15 missing: no call of the function was found, and no path through the function returns
 17..18 made sp+8 u c-8
 18..19 made sp+8 u c-8
 19..24 made sp+16 u c-8

@@ -60,7 +60,7 @@ fn handlers_that_never_return() {
         &text,
         "0..1 made (sp+32) u (sp+8)\n1..2 made (sp+40) u (sp+16)\n2..3 made (sp+48) u (sp+24)\n3..7 made (sp+56) u (sp+32)\n7..20 made \
          (sp+72) u (sp+48)\n22..23 made (sp+24) u (sp+0)\n23..29 made (sp+32) u (sp+8)\n31..32 made (sp+24) u (sp+0)\n32..35 made (sp+32) u \
-         (sp+8)\n35..42 missing: the function is never called and never returns\n44..51 missing: the function is never called and never returns\n53..64 missing: the function is never called and never returns\n66..68 made sp+8 u c-8\n",
+         (sp+8)\n35..42 missing: no call of the function was found, and no path through the function returns\n44..51 missing: no call of the function was found, and no path through the function returns\n53..64 missing: no call of the function was found, and no path through the function returns\n66..68 made sp+8 u c-8\n",
     );
 }
 
@@ -93,7 +93,7 @@ fn code_with_a_label_only() {
         "label",
         &text,
         "0..6 agrees\n6..7 made sp+8 u c-8\n7..8 made sp+16 u c-8\n8..9 made sp+8 u c-8\n9..10 made sp+8 u c-8\n10..11 made sp+16 u \
-         c-8\n11..12 made sp+8 u c-8\n12..15 missing: the function is never called and never returns\n15..16 made sp+8 u c-8\n16..18 made sp+16 u \
+         c-8\n11..12 made sp+8 u c-8\n12..15 missing: no call of the function was found, and no path through the function returns\n15..16 made sp+8 u c-8\n16..18 made sp+16 u \
          c-8\n18..20 made sp+8 u c-8\n",
     );
 }

@@ -228,8 +228,8 @@ pub struct Cli {
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 
-    /// Boot with this QEMU command or script, for example from a disk that contains the kernel of --image. `-serial stdio`,
-    /// `-nographic` or `-debugcon stdio` selects the serial line. A script must end with `exec qemu-system-… "$@"`
+    /// Boot with this QEMU command, or with a script that ends with `exec qemu-system-… "$@"`. The kernel in --image may be on a
+    /// disk that QEMU boots. The command connects the serial line with `-serial stdio`, `-nographic` or `-debugcon stdio`
     #[arg(last = true, value_name = "QEMU", requires = "image", conflicts_with_all = ["scenarios", "board", "cpus"])]
     pub machine: Vec<String>,
 }

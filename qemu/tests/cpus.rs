@@ -217,7 +217,7 @@ fn a_hang_with_interrupts_masked_is_found_by_another_cpu(kernel: Kernel) {
     let job = "kernel::scenario::others::hang::{closure#0}";
     expect_trace(kernel, hanging, LOOP, Some(job));
     // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
-    let words = "cpu 0, task main, stopped at its timer tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
+    let words = "cpu 0, task main, stopped at a timer tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
     assert!(finder.panicked.starts_with(words), "{text}");
     expect_name(finder, "kernel::scenario::others::hang");
     assert!(

@@ -89,7 +89,7 @@ fn a_stack_overflow_is_reported_from_a_stack_of_its_own(arch: Arch) {
     let (before, _) = boot_with(arch, shop);
     let report = Report::find(before.as_bytes());
     let words = match arch {
-        Arch::X86_64 => ": double fault, last page fault at 0x00000000005ff",
+        Arch::X86_64 => ": double fault, last page-fault address 0x00000000005ff",
         Arch::Aarch64 => ": no space left on the stack: data abort: write to 0x00000000405ff",
     };
     assert!(report.panicked.contains(words), "{before}");

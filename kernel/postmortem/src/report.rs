@@ -99,10 +99,7 @@ impl Report {
     fn write_ticked(&self, out: &mut dyn Write, cpu: usize, registers: Registers) -> fmt::Result {
         let task = self.task_on(cpu, registers.sp());
         let wait = Wait(self.postmortem, task.1);
-        writeln!(
-            out,
-            "cpu {cpu}, task {task}, stopped at its timer tick{wait}"
-        )?;
+        writeln!(out, "cpu {cpu}, task {task}, stopped at a timer tick{wait}")?;
         self.write_callers(out, cpu, registers)
     }
 

@@ -142,7 +142,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     }
     if let Some(table) = &tables.table {
         lines.push(format!(
-            ".sframe: {functions} functions, {rows} rows ({stored} stored), {bytes} bytes",
+            ".sframe: {functions} functions, {rows} rows ({stored} of them stored), {bytes} bytes",
             functions = table.function_count(),
             rows = tables.frames.row_count(),
             stored = table.stored_row_count(),

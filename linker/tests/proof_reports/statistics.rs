@@ -43,13 +43,15 @@ fn json_says_what_was_mended_and_made_and_left_out() {
     assert_eq!(left_out[0]["size"], 7);
     let reason = left_out[0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("the function is never called and never returns"),
+        reason.contains(
+            "no call of the function was found, and no path through the function returns"
+        ),
         "{reason}"
     );
     assert_eq!(
         number(
             &stats,
-            "/code/no_row/the function is never called and never returns"
+            "/code/no_row/no call of the function was found, and no path through the function returns"
         ),
         7
     );

@@ -94,7 +94,7 @@ fn tail_calls() {
             "returns",
             "jmp returns",
             "0..6 agrees\n6..7 mended sp+16 u c-8\n7..8 mended sp+8 u c-8\n8..13 made sp+8 u c-8\n13..14 made sp+8 u c-8\n14..16 missing: \
-             the function is never called and never returns\n",
+             no call of the function was found, and no path through the function returns\n",
         ),
         (
             "stops",
@@ -104,7 +104,7 @@ fn tail_calls() {
         (
             "unknown",
             "jmp *%rax",
-            "0..6 agrees\n8..10 made sp+8 u c-8\n10..11 made sp+8 u c-8\n11..13 missing: the function is never called and never returns\n",
+            "0..6 agrees\n8..10 made sp+8 u c-8\n10..11 made sp+8 u c-8\n11..13 missing: no call of the function was found, and no path through the function returns\n",
         ),
     ] {
         check(

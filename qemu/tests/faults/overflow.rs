@@ -45,7 +45,11 @@ fn an_exception_with_no_room_for_it(kernel: Kernel) {
     let ran = boot(kernel, "double-fault").expect(101);
     let report = Report::find(&ran.serial);
     let (words, stack, boundary) = match kernel.arch {
-        Arch::X86_64 => ("double fault, last page fault at ", "boot", "breakpoint"),
+        Arch::X86_64 => (
+            "double fault, last page-fault address ",
+            "boot",
+            "breakpoint",
+        ),
         Arch::Aarch64 => (
             "no space left on the stack: data abort: write to ",
             "exception",

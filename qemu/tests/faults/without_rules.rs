@@ -93,7 +93,7 @@ fn a_stray_stack_pointer(kernel: Kernel) {
     Expected {
         scenario: "stray-stack-pointer",
         words: [
-            "double fault, last page fault at 0x0000000043434338",
+            "double fault, last page-fault address 0x0000000043434338",
             "undefined instruction",
         ],
         trace: [
@@ -118,7 +118,7 @@ fn a_stray_stack_pointer_in_a_handler(kernel: Kernel) {
     Expected {
         scenario: "stray-in-handler",
         words: [
-            "double fault, last page fault at 0x000000004343c338",
+            "double fault, last page-fault address 0x000000004343c338",
             "no space left on the stack: undefined instruction",
         ],
         trace: [

@@ -130,7 +130,7 @@ fn the_tables_of_a_second_cpu_have_stacks_of_their_own() {
     for (arch, exception) in [
         (
             Arch::X86_64,
-            ": double fault, last page fault at 0x00000000005ff",
+            ": double fault, last page-fault address 0x00000000005ff",
         ),
         (
             Arch::Aarch64,

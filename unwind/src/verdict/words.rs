@@ -59,7 +59,7 @@ impl End {
             Self::BaseUnknown(_) => "it is unknown whether the stack begins at address @",
             Self::User(_) => "user code reached at @",
             Self::TrapNotAtBase(_) => "the trap frame of user code ends at address @, which is not the upper end of a declared stack",
-            Self::TrapEndUnknown => "the end of the trap frame of user code is unknown",
+            Self::TrapEndUnknown => "it is unknown at which address the trap frame of user code ends",
             Self::UserInKernel(_) => "the trap frame indicates user code, but address @ is in kernel code",
             Self::NoTables(_) => "no .sframe table: ",
             Self::Unusable(_) => "",

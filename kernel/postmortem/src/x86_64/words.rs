@@ -154,7 +154,7 @@ impl fmt::Display for Words<'_> {
             // Its error code is zero; cr2 may tell the page fault that led to it.
             DOUBLE_FAULT => {
                 let address = frame.cr2;
-                write!(f, ", last page fault at {address:#018x}")?;
+                write!(f, ", last page-fault address {address:#018x}")?;
                 self.names.write_guard(f, address)
             }
             _ if frame.error_code == 0 => Ok(()),
@@ -274,7 +274,7 @@ mod tests {
     fn a_double_fault_tells_of_the_page_fault_before_it() {
         assert_eq!(
             words(8, 0, Kernel::GUARD),
-            "double fault, last page fault at 0x0000000000001000, guard page of stack boot"
+            "double fault, last page-fault address 0x0000000000001000, guard page of stack boot"
         );
     }
 

@@ -28,7 +28,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::TrapEndUnknown,
-            "the end of the trap frame of user code is unknown",
+            "it is unknown at which address the trap frame of user code ends",
         ),
         (
             End::UserInKernel(5),
