@@ -146,10 +146,10 @@ fn a_missing_rust_src_that_cannot_be_had_is_named_with_the_line_to_type() {
         .env("PATH", path.path())
         .env("RUSTC", path.path().join("rustc")));
     assert_eq!(status, Some(1), "{words}");
-    let line = "the library source of rustc 0.0.1 is missing";
+    let line = "cannot find the library source of rustc 0.0.1 in the toolchain";
     assert!(words.contains(line), "{words}");
     assert!(
-        words.contains("type: rustup component add rust-src"),
+        words.contains("run `rustup component add rust-src`"),
         "{words}"
     );
 }
@@ -202,6 +202,6 @@ fn rustup_that_fails_is_a_warning_and_the_library_is_built_from_source() {
     assert_eq!(calls, TARGET_ADD);
     assert!(words.contains("warning: rustup failed"), "{words}");
     assert!(words.contains("error: no network"), "{words}");
-    let line = "the library source of rustc 0.0.1 is missing";
+    let line = "cannot find the library source of rustc 0.0.1 in the toolchain";
     assert!(words.contains(line), "{words}");
 }

@@ -264,7 +264,7 @@ pub fn a_terminal_edits_commands(kernel: Kernel) {
     let status = runner.wait().expect("the runner ends");
     assert_eq!(status.code(), Some(0), "{text}");
     assert!(
-        text.starts_with("the machine had 1 CPU, and was inspected because the time ran out"),
+        text.starts_with("the machine had 1 CPU, and was inspected because the machine's own clock reached the time limit"),
         "{text}"
     );
     let says = "0x0000000000000008: not in the image\n";
