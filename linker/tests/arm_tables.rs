@@ -244,7 +244,7 @@ fn a_check_compares_the_map_with_the_code() {
     fs::write(&changed, damaged).unwrap();
     let output = check(&changed);
     assert_eq!(output.status.code(), Some(1));
-    let expected = "error: .ARM.exidx: entry 0: the unwind table entry has the undefined personality routine number 4\n";
+    let expected = "error: .ARM.exidx: entry 0: the unwind table entry names personality routine 4, which does not exist\n";
     assert!(stdout(&output).contains(expected), "{}", stdout(&output));
 }
 

@@ -257,8 +257,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise =
-                format!("the machine ended {at} with the unexpected verdict {verdict:?}");
+            let surprise = format!("the boot ended {at} with the unexpected verdict {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

@@ -9,7 +9,7 @@ use qemu::workspace;
 
 use super::build::{Said, Tools, replace};
 use super::handlers::describe;
-use super::reports::exception;
+use super::reports::{declare_stacks, exception};
 
 /// Where user code finds the kernel's memory.
 const ALIAS: u64 = 0x4000_0000;
@@ -78,6 +78,7 @@ pub fn a_fault_of_a_user_program_is_the_programs(tools: Tools) {
 pub fn a_panic_in_a_call_of_a_user_program_ends_there(tools: Tools) {
     let said = tools.with(|folder| {
         describe(tools, folder);
+        declare_stacks(folder);
         run_user(tools, folder, false);
     });
     let offset = match tools.arch {

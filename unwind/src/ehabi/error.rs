@@ -61,7 +61,7 @@ impl fmt::Display for Error {
             Self::StartHasBit31 => "bit 31 of the function offset in .ARM.exidx is set, but must be 0",
             Self::NotSorted => "the function does not start after the previous function in .ARM.exidx",
             Self::OutsideTable(_) => "the unwind table entry refers to address $, which is outside .ARM.extab",
-            Self::Reserved(_) => "the unwind table entry has the undefined personality routine number #",
+            Self::Reserved(_) => "the unwind table entry names personality routine #, which does not exist",
             Self::UnknownPersonality(_) => "the unwind table entry uses an unknown personality routine at address $",
             Self::Truncated(_) => "the unwind opcodes end before opcode % is complete",
             Self::Spare(..) => "the unwind opcode with the bytes % and % is undefined",
