@@ -167,8 +167,8 @@ fn rows_are_made() {
 ",
         "\
 65.00 % of 60 bytes of code verified: 21 with a right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
-    no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 12 bytes: no call of the function was found, and no path through the function returns
+    no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 2 bytes: unreachable code
 verified functions: 1 of 1 (100.00 %), 0 of them corrected
 3 bytes fill room
