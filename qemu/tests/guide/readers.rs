@@ -10,7 +10,7 @@ use super::text::part;
 /// Its place in the guide.
 const PLACE: &str = "smaller.md#Less to carry";
 /// As that part has them: features, and what else is said to the link.
-const DEFAULT: &str = "default-features = false, features = [\"map\"]";
+const DEFAULT: &str = "default-features = false, features = [\"map\", \"report-stack\"]";
 const FLAGS: &str = "    \"-Clink-arg=--sframe-load=map\",\n    \"-Clink-arg=--symbols=none\",\n";
 
 /// The kernel with handlers, with these features and flags.
@@ -21,7 +21,8 @@ fn with(features: &str, flags: &str) -> Said {
         let root = qemu::workspace::root();
         let part = part.replace("SFRAME", root.to_str().expect("a path of text"));
         steps::apply(&part, folder);
-        let features = format!("default-features = false, features = [{features}]");
+        let features =
+            format!("default-features = false, features = [{features}, \"report-stack\"]");
         replace(&folder.join("Cargo.toml"), DEFAULT, &features);
         let flags: String = flags
             .split_whitespace()
