@@ -233,7 +233,7 @@ mod tests {
         };
         assert_eq!(
             covered.of_table(".sframe").to_string(),
-            ".sframe has rows for 89.9 % of the code (899 of 1000 bytes); functions without rows: core: 412, \
+            ".sframe has unwind rows for 89.9 % of the code (899 of 1000 bytes); functions without rows: core: 412, \
              assembly and C: 3"
         );
         assert!(!covered.is_at_least(90) && covered.is_at_least(89));
