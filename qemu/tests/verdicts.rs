@@ -23,9 +23,10 @@ use ways::{WAYS, Way};
 /// The start of the table.
 const HEAD: &str = "# How a boot can end, and its verdict
 
-The following table lists how a boot can end, and the exit status and message of `unwind-qemu --image IMAGE -- COMMAND` in each case. Use the
-table if a boot script or a CI job ends with an unexpected exit status. A boot succeeds only if the kernel reports success and QEMU confirms the report. The
-test `verdicts::` repeats each boot and compares the result with this table.
+The following table lists how a boot with `unwind-qemu --image IMAGE -- COMMAND` can end. For each way in which a boot can end, the table shows the exit
+status and the message of `unwind-qemu`. If a boot script or a CI job ends with an unexpected exit status, look up the exit status in the following
+table. A boot succeeds only if the kernel reports success and QEMU confirms the success. The tests in `qemu/tests/verdicts.rs` repeat each boot, and
+compare the result with the table on this page.
 
 | architecture | the boot | exit status | message of the runner |
 |---|---|---:|---|
