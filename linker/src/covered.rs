@@ -251,7 +251,7 @@ mod tests {
         covered = Covered::default();
         assert_eq!(
             covered.of_table(".sframe").to_string(),
-            ".sframe has rows for 100.0 % of the code (0 of 0 bytes)"
+            ".sframe has unwind rows for 100.0 % of the code (0 of 0 bytes)"
         );
         assert!(covered.is_at_least(100));
     }
