@@ -4,6 +4,9 @@ use anyhow::{Context, Result};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use unwind::Range;
 
+/// The static on whose memory `kernel/postmortem` runs reports.
+const OF_REPORTS: &str = "postmortem::print::own_stack::REPORT";
+
 /// The symbols of arrays, and whether the stacks of an array are tasks', not CPUs'.
 const ARRAYS: [(&str, bool); 8] = [
     ("STACKS_BOOT", false),
@@ -29,6 +32,23 @@ pub struct Declared {
     pub cpu: Option<u64>,
     /// Of a task's, its place among those of tasks, counted from the last one, which is 1.
     pub from_last: Option<u64>,
+}
+
+/// The stack on which [reports](OF_REPORTS) run, if the image has one.
+pub fn of_reports<'data>(file: &impl Object<'data>) -> Option<Range> {
+    let is_it = |name: &str| format!("{:#}", rustc_demangle::demangle(name)) == OF_REPORTS;
+    let mut symbols = file.symbols();
+    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(is_it))?;
+    let start = symbol.address();
+    Some(Range::new(start, start.saturating_add(symbol.size())))
+}
+
+/// What a walk may read that starts at `sp` on the stack of reports: the rest of this stack, and all other memory, because the stack of
+/// the failed code may be anywhere.
+pub fn around(of_reports: Range, sp: u64) -> Vec<Range> {
+    let Range { start, end } = of_reports;
+    let ranges = [(sp, end), (0, start), (end, u64::MAX)];
+    ranges.map(|(start, end)| Range::new(start, end)).into()
 }
 
 /// All stacks that an image declares; none if it has no such symbols.

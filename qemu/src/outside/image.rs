@@ -41,6 +41,8 @@ pub(super) struct Image {
     pub(super) tasks: Option<Tasks>,
     /// Its trap code is that of `kernel/postmortem`, which saves registers in a known order.
     is_postmortem: bool,
+    /// The stack on which `kernel/postmortem` writes reports, as it was linked.
+    of_reports: Option<Range>,
     /// How far it lies above the addresses that it was linked for, modulo 2^64.
     pub(super) moved_by: u64,
     /// The bytes of its build id, and their address, if they are loaded.
@@ -75,6 +77,7 @@ impl Image {
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(PROBE)),
+            of_reports: stacks::of_reports(&file),
             moved_by: 0,
             build: loaded_build_id(&file),
             in_memory: InMemory::Unknown,
@@ -279,18 +282,23 @@ impl Image {
         }
     }
 
-    /// What a walk of this CPU may read, whose stack pointer is `sp`: its stacks, and all tasks'. If nobody has declared any, what
-    /// lies above the stack pointer, as far as memory is mapped.
+    /// What a walk of this CPU may read, whose stack pointer is `sp`: its stacks, all tasks' stacks, and the stack of reports. If the image
+    /// declares no stack, what is above the stack pointer, as far as memory is mapped.
     pub(super) fn ranges(&self, cpu: usize, sp: u64) -> Vec<Range> {
+        let moved = |at: u64| at.wrapping_add(self.moved_by);
+        let of_reports = self.of_reports;
+        let of_reports = of_reports.map(|one| Range::new(moved(one.start), moved(one.end)));
         if self.stacks.is_empty() {
-            return vec![Range::new(sp, u64::MAX)];
+            let left = of_reports.filter(|stack| stack.holds_stack_pointer(sp));
+            let above = || vec![Range::new(sp, u64::MAX)];
+            return left.map_or_else(above, |stack| stacks::around(stack, sp));
         }
         // A kernel may count its CPUs in another order than QEMU: the stack that a CPU is on has the kernel's number.
         let own = self.stack(sp).and_then(|stack| stack.cpu);
         let own = own.unwrap_or(cpu as u64);
         let its = |stack: &&Declared| stack.cpu.is_none_or(|owner| owner == own);
         let its = self.stacks.iter().filter(its);
-        its.map(|stack| stack.range).collect()
+        its.map(|stack| stack.range).chain(of_reports).collect()
     }
 
     /// What a walk of a task may read that does not run: all tasks' stacks, of which a CPU's own is that of its boot.

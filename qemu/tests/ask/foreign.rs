@@ -12,6 +12,7 @@ use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
 use crate::guide::builds::Sources;
+use crate::guide::short::{HANDLERS, VECTORS, replace};
 use crate::support::boots::boot_machine;
 use crate::support::built::{self, image, kernel};
 use crate::support::corrupt;
@@ -24,6 +25,33 @@ use crate::support::tiny::{self, Act};
 fn after_a_second(image: &Path) -> Asked {
     let arguments = ["--guest-timeout", "1", "--image"].map(str::as_ref);
     Asked::of(run([&arguments[..], &[image.as_os_str()]].concat()).expect(124))
+}
+
+/// A report runs on a stack of its own. If the kernel's writer hangs in a report, the list continues with the failed code.
+#[gate]
+fn a_hang_in_a_report_has_the_callers_of_the_failed_code() {
+    for (kind, first) in [(HANDLERS, "long_mode"), (VECTORS, "with_mmu")] {
+        let sources = Sources::of(kind.name);
+        kind.apply(&sources);
+        let serial = sources.folder().join("src/serial.rs");
+        let sends = "text.bytes()";
+        let hangs = "while text.contains(\"end of backtrace\") {}\n        text.bytes()";
+        replace(&serial, sends, hangs);
+        let (arch, profile) = (kind.arch, Profile::Debug);
+        let built = sources.build(Kernel { arch, profile });
+        let asked = after_a_second(&built.image);
+        // The kernel's own report, which has no end, may be shown, too.
+        let mut lists = asked.reports.iter();
+        let list = lists.find(|list| list.names().contains(&"postmortem_call_on_stack"));
+        let list = list.unwrap_or_else(|| panic!("{}", asked.text));
+        let names = list.names();
+        let place = |name| names.iter().position(|one| *one == name);
+        let switch = place("postmortem_call_on_stack");
+        assert!(switch < place("main"), "{}", asked.text);
+        assert_eq!(names.last(), Some(&first), "{}", asked.text);
+        let end = "end of backtrace: complete, ";
+        assert!(list.end.starts_with(end), "{}", asked.text);
+    }
 }
 
 /// The guide's kernel before its first step, which has no table and declares no stack; here it sells nothing, for ever.

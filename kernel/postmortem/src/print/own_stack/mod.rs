@@ -18,6 +18,8 @@ const SIZE: usize = 0x8000;
 
 /// The stack. Only one report at a time runs on it, because [`super::BEGUN`] admits one report only.
 ///
+/// The runner finds it by its name: see `of_reports` in `qemu/src/stacks.rs`.
+///
 /// It is mapped at each place where a report begins, because the counters of reports are statics of the same section.
 static REPORT: GuardedStack<0, SIZE> = GuardedStack::new();
 
