@@ -51,8 +51,7 @@ pub fn show(code: Code<'_>, tell: &dyn Fn(&str)) {
         if !is_told {
             is_told = true;
             tell(ON_SCREEN);
-            tell(": ");
-            tell("press space for the next page, q to quit\n");
+            tell(": press space for the next page, q to quit\n");
         }
         let typed = board::read().and_then(|byte| line.take(byte));
         meaning(typed.or_else(|| keyboard.pressed())?)

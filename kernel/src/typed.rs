@@ -54,19 +54,13 @@ fn read(out: &mut Serial) -> CommandLine {
 
 /// Writes which board and build this is, and the prompt.
 fn ask(out: &mut Serial) -> fmt::Result {
-    let board = board::name();
     write!(
         out,
-        "kernel on {board}, {NAME}, build {BuildId}\n{TYPED_PROMPT}"
-    )
-}
-
-/// As text, the build ID of the image in hexadecimal digits.
-struct BuildId;
-
-impl fmt::Display for BuildId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = image::image().build_id.iter();
-        bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
+        "kernel on {board}, {NAME}, build ",
+        board = board::name()
+    )?;
+    for byte in image::image().build_id {
+        write!(out, "{byte:02x}")?;
     }
+    write!(out, "\n{TYPED_PROMPT}")
 }

@@ -322,11 +322,11 @@ pub(crate) fn write_symbols(
     match parse_symbols(image) {
         Ok(Ok(table)) => Ok(Some(table)),
         Ok(Err(table)) => {
-            let id = BuildId(table.build_id());
-            writeln!(
-                out,
-                "no function names, because .symbols belongs to another image, which has build id {id}"
+            out.write_str(
+                "no function names, because .symbols belongs to another image, which has build id ",
             )?;
+            write_bytes(out, table.build_id())?;
+            out.write_str("\n")?;
             Ok(None)
         }
         Err(error) => {
@@ -336,15 +336,6 @@ pub(crate) fn write_symbols(
             )?;
             Ok(None)
         }
-    }
-}
-
-/// As text, a build ID in hexadecimal digits.
-struct BuildId<'a>(&'a [u8]);
-
-impl fmt::Display for BuildId<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_bytes(f, self.0)
     }
 }
 

@@ -10,7 +10,10 @@ mod halted;
 mod linked;
 mod memory;
 mod others;
-#[cfg(all(target_os = "none", feature = "report-stack"))]
+#[cfg_attr(
+    not(all(target_os = "none", feature = "report-stack")),
+    path = "callers_stack.rs"
+)]
 mod own_stack;
 mod stack;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -48,18 +51,6 @@ pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use stack::{print_stack, print_stack_from};
 #[cfg(not(target_arch = "x86_64"))]
 pub use trap_frame::trap_frame;
-
-/// Without the feature `report-stack`, a report runs on the caller's stack.
-#[cfg(not(all(target_os = "none", feature = "report-stack")))]
-mod own_stack {
-    use unwind::Range;
-
-    pub(super) const fn give_up() {}
-
-    pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) {
-        report(None);
-    }
-}
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;

@@ -20,7 +20,7 @@ const SIZE: usize = 0x8000;
 ///
 /// The runner finds it by its name: see `of_reports` in `qemu/src/stacks.rs`.
 ///
-/// It is mapped at each place where a report begins, because the counters of reports are statics of the same section.
+/// The static is mapped at each place where a report begins, because the counters of reports are statics of the same section.
 static REPORT: GuardedStack<0, SIZE> = GuardedStack::new();
 
 /// Whether another CPU halted while it wrote a report on the stack, so that its frames must stay.
