@@ -34,7 +34,7 @@ pub struct Declared {
     pub from_last: Option<u64>,
 }
 
-/// The stack on which [reports](OF_REPORTS) run, if the image has one.
+/// The stack on which reports run, if the image has one.
 pub fn of_reports<'data>(file: &impl Object<'data>) -> Option<Range> {
     let is_it = |name: &str| format!("{:#}", rustc_demangle::demangle(name)) == OF_REPORTS;
     let mut symbols = file.symbols();
