@@ -72,7 +72,7 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        "size of .sframe in bytes: header 28, functions 32, rows 22 (count 4, stored 4), proof 8, code checksums 24, address 12, table checksum 8",
+        "size of .sframe in bytes: header 28, functions 32, rows 22 (count 4, stored 4), list of unproven rows 8, checksums of the code 24, address of the table 12, checksum of the table 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {
@@ -288,7 +288,7 @@ fn code_of_object_files_is_followed_through_its_relocations() {
         let said = stdout(&check);
         assert!(check.status.success(), "{said}{}", stderr(&check));
         for expected in [
-            "verified functions: 3 of 3 (100.00 %), 0 of them corrected",
+            "verified functions: 3 of 3 (100.00 %), including 0 with corrected rows",
             "contradicts the code at 0 places (0 bytes); the unwind table contradicts the code at 0 places",
             ": 0 differences",
         ] {

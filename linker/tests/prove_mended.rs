@@ -111,7 +111,7 @@ fn rows_are_kept_replaced_and_taken_out() {
 68.00 % of 25 bytes of code verified: 9 with a right row, 5 with a wrong row, 3 with a wrong row whose correction is unknown, 0 without a row
     not verified, 3 bytes: the code contains an indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
-verified functions: 2 of 5 (40.00 %), 1 of them corrected
+verified functions: 2 of 5 (40.00 %), including 1 with corrected rows
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
     not verified, 1 functions: the code contains an indirect jump with unknown targets
     not verified, 1 functions: unreachable code
@@ -170,7 +170,7 @@ fn rows_are_made() {
     no row, 12 bytes: no call of the function was found, and no path through the function returns
     no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 2 bytes: unreachable code
-verified functions: 1 of 1 (100.00 %), 0 of them corrected
+verified functions: 1 of 1 (100.00 %), including 0 with corrected rows
 3 bytes fill room
 21..24 made
 26..36 made
@@ -211,7 +211,7 @@ fn handlers_are_signal_frames() {
 ",
         "\
 100.00 % of 13 bytes of code verified: 3 with a right row, 6 with a wrong row, 0 with a wrong row whose correction is unknown, 4 without a row
-verified functions: 2 of 2 (100.00 %), 2 of them corrected
+verified functions: 2 of 2 (100.00 %), including 2 with corrected rows
 0 bytes fill room
 1..3: (sp+24) u (sp+0), is (sp+32) u (sp+8), at nop after push rax
 9..10: sp+8 u c-8, is (sp+24) u (sp+0), at push rax after iretq
@@ -254,7 +254,7 @@ fn keys_are_kept() {
 ",
         "\
 100.00 % of 36 bytes of code verified: 16 with a right row, 4 with a wrong row, 0 with a wrong row whose correction is unknown, 16 without a row
-verified functions: 1 of 1 (100.00 %), 1 of them corrected
+verified functions: 1 of 1 (100.00 %), including 1 with corrected rows
 4 bytes fill room
 8..12: sp+0 u u[s], is sp+16 u u[s], at add		sp, sp, #0x10 after sub		sp, sp, #0x10
 20..36 made
@@ -302,7 +302,7 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
         "\
 85.00 % of 20 bytes of code verified: 11 with a right row, 1 with a wrong row, 2 with a wrong row whose correction is unknown, 3 without a row
     no row, 3 bytes: no call of the function was found, and no path through the function returns
-verified functions: 0 of 1 (0.00 %), 0 of them corrected
+verified functions: 0 of 1 (0.00 %), including 0 with corrected rows
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
 0 bytes fill room
 1..2: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx

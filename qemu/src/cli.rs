@@ -110,9 +110,8 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
-    /// End a boot after this number of seconds of the machine's own clock, so that the limit is the same on every host. The
-    /// clock counts 62.5 million instructions as a second. It stops while the machine sleeps without a timer; then --timeout ends
-    /// the boot
+    /// End a boot after this number of seconds of guest time. A second of guest time is 62.5 million instructions, so the limit
+    /// is the same on every host. Guest time stops if the machine sleeps without a timer. In this case, --timeout ends the boot
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
     pub guest_timeout: Option<u64>,
 
@@ -229,7 +228,7 @@ pub struct Cli {
     pub scenarios: Vec<String>,
 
     /// Boot with this QEMU command, or with a script that ends with `exec qemu-system-… "$@"`. The kernel in --image may be on a
-    /// disk that QEMU boots. The command connects the serial line with `-serial stdio`, `-nographic` or `-debugcon stdio`
+    /// disk that QEMU boots. Connect the serial line with the QEMU option `-serial stdio`, `-nographic` or `-debugcon stdio`
     #[arg(last = true, value_name = "QEMU", requires = "image", conflicts_with_all = ["scenarios", "board", "cpus"])]
     pub machine: Vec<String>,
 }

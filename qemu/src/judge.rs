@@ -97,7 +97,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
         Verdict::Left if booted.has_report => {
-            Judgement::new(Status::Panicked, "panicked, and the user ended the machine")
+            Judgement::new(Status::Panicked, "panicked, and then the user ended QEMU")
         }
         Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
@@ -198,8 +198,10 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     match (is_whole, in_doubt) {
         (true, false) => Ok(format!("{} frames", end.frames)),
         (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
-        (false, false) => Err("panicked, but its backtrace is not complete"),
-        (true, true) => Err("panicked, but its backtrace is not marked as in doubt"),
+        (false, false) => Err("panicked, but the backtrace is not complete"),
+        (true, true) => Err(
+            "panicked, but the backtrace is not in doubt, although the scenario expects a doubt",
+        ),
     }
 }
 

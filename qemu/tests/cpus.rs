@@ -146,7 +146,7 @@ fn two_panics_at_once_are_two_whole_reports(kernel: Kernel) {
     // It was stopped on its way to the panic, or had come to it.
     let other = &reports[1].panicked;
     assert!(
-        other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
+        other.contains(", stopped at ") || other.contains(", also failed: panicked at "),
         "{other}"
     );
     let job = "kernel::scenario::others::two_panics::meet_and_panic";

@@ -111,7 +111,7 @@ impl Report {
         };
         let (registers, _) = cause.of_its_cpu();
         let task = self.task_on(cpu, registers.sp());
-        writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
+        writeln!(out, "cpu {cpu}, task {task}, also failed: {first}")?;
         self.write_callers(out, cpu, registers)
     }
 

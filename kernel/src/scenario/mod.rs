@@ -96,7 +96,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
             Outcome::PanicsInDoubt => "panics in doubt",
             Outcome::FailsToReport => "fails to report",
             Outcome::SucceedsAfterReset => "succeeds after a reset",
-            Outcome::Interactive => "runs until a command ends it",
+            Outcome::Interactive => "runs until you type a command that ends the scenario",
             Outcome::Hangs => "does not end",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);

@@ -94,7 +94,7 @@ impl Accepted {
         let hundredths = self.proven * 10_000 / self.bytes.max(1);
         writeln!(
             out,
-            "the checker proved the unwind rows of {proven} of {bytes} code bytes, {whole}.{hundredth:02} %",
+            "the checker proved the unwind rows for {whole}.{hundredth:02} % of the code ({proven} of {bytes} bytes)",
             proven = self.proven,
             bytes = self.bytes,
             whole = hundredths / 100,

@@ -149,7 +149,7 @@ impl Proven {
             Some(accepted) => accepted.write(&self.symbols, out),
             None => writeln!(
                 out,
-                "the checker proved no unwind row, because it could not follow the code"
+                "the checker could not follow the code, so no unwind row is proven"
             ),
         }
     }

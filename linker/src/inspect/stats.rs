@@ -136,7 +136,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         0 => writeln!(out, ", no checksum"),
         bytes => writeln!(
             out,
-            ", proof {unproven}, code checksums {code}, address {addresses}, table checksum {bytes}"
+            ", list of unproven rows {unproven}, checksums of the code {code}, address of the table {addresses}, checksum of the table {bytes}"
         ),
     }
 }

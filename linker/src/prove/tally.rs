@@ -87,7 +87,7 @@ impl Functions {
         };
         writeln!(
             out,
-            "verified functions: {verified} of {all} ({share:.2} %), {corrected} of them corrected",
+            "verified functions: {verified} of {all} ({share:.2} %), including {corrected} with corrected rows",
             verified = self.decided,
             all = self.all,
             corrected = self.mended,

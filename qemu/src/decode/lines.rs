@@ -348,7 +348,7 @@ impl<'a> Lines<'a> {
         let line = self.summary.lines;
         match self.symbolizer.build_id() {
             None => say(format_args!(
-                "the image has no build id, so it cannot be compared with build {build} of the report in line {line}"
+                "the image has no build id, so the build id {build} in line {line} of the log cannot be checked"
             )),
             Some(id) if id != build => say(format_args!(
                 "the report in line {line} is from build {build}, but the image has build id {id}, so {result}",

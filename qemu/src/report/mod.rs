@@ -30,7 +30,9 @@ impl Begin {
             Some(Self::Failure)
         } else if begins(&["breakpoint on cpu ", "interrupted on cpu "]) {
             Some(Self::Question)
-        } else if line.starts_with("cpu ") && has(&[" stopped at ", " failed too: "]) {
+        } else if line.starts_with("cpu ")
+            && has(&[" stopped at ", " also failed: ", " failed too: "])
+        {
             Some(Self::OtherCpu)
         } else if line.starts_with("task ")
             && !line.ends_with(": has ended")

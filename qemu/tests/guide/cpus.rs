@@ -211,7 +211,7 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
         );
     });
     let text = &said.text;
-    let failed = "cpu 3, failed too: panicked at src/staff.rs:";
+    let failed = "cpu 3, also failed: panicked at src/staff.rs:";
     let trace = OTHERS[2].1.replace(
         "p corner_shop::staff::find",
         "= panic\nr corner_shop::staff::find",

@@ -88,7 +88,7 @@ impl End {
             Self::TrapFrame(_) => "the trap frame at address @ has an unknown layout",
             Self::Limit => "the maximum number of frames was reached",
             Self::DamagedTables(_) => "the tables are damaged: ",
-            Self::LeftStack(_) => "the unwind row leaves the stack at stack pointer @, although callers may have frames above that address",
+            Self::LeftStack(_) => "the unwind row switches to another stack at stack pointer @, but the previous stack may contain callers above that address",
             Self::CodeChanged(_) => "the code at address @ differs from the linked code",
         }
     }

@@ -167,7 +167,7 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
         // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
         let what = of.what.map(|what| unsafe { what.as_ref() });
         let head = |out: &mut dyn Write, pc| match what {
-            Some(what) => writeln!(out, "cpu {cpu}, failed too: {what}"),
+            Some(what) => writeln!(out, "cpu {cpu}, also failed: {what}"),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
         // SAFETY: so do these.
@@ -243,7 +243,7 @@ mod tests {
         assert!(text.ends_with(end), "{text}");
         for head in [
             ", stopped at 0x0000000000002000\n",
-            ", failed too: second\n",
+            ", also failed: second\n",
         ] {
             assert_eq!(text.matches(head).count(), 1, "{text}");
         }
@@ -367,7 +367,7 @@ mod tests {
         // SAFETY: threads have one memory.
         unsafe { stop_others(|| (), 1) };
         let text = report("this one");
-        let (_, other) = text.split_once(", failed too: other\n").expect(&text);
+        let (_, other) = text.split_once(", also failed: other\n").expect(&text);
         assert!(other.contains("   0: 0x0000000000002000 p\n"), "{text}");
         assert!(!text.contains("no answer"), "{text}");
         assert!(!text.contains("during the report"), "{text}");

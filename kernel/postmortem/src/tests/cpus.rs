@@ -57,7 +57,7 @@ fn a_cpu_that_finds_a_hang_during_a_report_has_its_own_registers_there() {
         .write_others(&mut out, &held)
         .expect("a string takes everything");
     let of_finder = out
-        .split_once("failed too: hang on cpu 1")
+        .split_once("also failed: hang on cpu 1")
         .expect("CPU 2 is there")
         .1;
     assert!(of_finder.contains("0x0000000000001111 p"), "{out}");
@@ -101,7 +101,7 @@ fn a_trace_that_cannot_be_written_leaves_out_no_other() {
     assert!(postmortem.write_others(&mut out, &held).is_err());
     for head in [
         "cpu 1, task other, stopped at ",
-        "cpu 2, task 2, failed too: ",
+        "cpu 2, task 2, also failed: ",
     ] {
         assert!(out.contains(head), "{out}");
     }
