@@ -16,6 +16,7 @@ use row_checker::derive::Derived;
 use row_checker::program::{self, Declared, LandingPad, Program};
 use row_checker::x86_64::X86;
 use rustc_hash::FxHashSet;
+use unwind::Range;
 
 use crate::cfi::landing::landing_pads;
 use crate::function::Function;
@@ -255,12 +256,27 @@ fn packed(file: &object::File<'_>) -> Vec<u64> {
     all
 }
 
-/// Where sections of data start whose words are no addresses of code.
-fn excluded(file: &object::File<'_>) -> Vec<u64> {
-    let sections = NO_ADDRESSES
-        .into_iter()
-        .filter_map(|name| file.section_by_name(name));
-    sections.map(|section| section.address()).collect()
+/// The data whose words are no addresses of code. It may lie in another section: a kernel's unwind tables are often a part of `.rodata`.
+struct Excluded(Vec<Range>);
+
+impl Excluded {
+    fn of(file: &object::File<'_>) -> Self {
+        let sections = NO_ADDRESSES
+            .into_iter()
+            .filter_map(|name| file.section_by_name(name));
+        let ranges = sections.map(|section| {
+            let start = section.address();
+            Range::new(start, start.saturating_add(section.size()))
+        });
+        Self(ranges.collect())
+    }
+
+    /// Whether it contains a byte of the word of `size` bytes at this address.
+    fn overlaps(&self, word: u64, size: u64) -> bool {
+        let end = word.saturating_add(size);
+        let mut ranges = self.0.iter();
+        ranges.any(|range| range.start < end && word < range.end)
+    }
 }
 
 /// The starts of functions to which a word of data holds the distance from the word itself, and where these words are.
@@ -271,9 +287,8 @@ fn distances(
 ) -> Vec<(u64, u64)> {
     const WORD: usize = 4;
     let starts: FxHashSet<u64> = declared.iter().map(|one| one.start).collect();
-    let excluded = excluded(file);
+    let excluded = Excluded::of(file);
     let data = sections.iter().filter(|section| !section.is_code);
-    let data = data.filter(|section| !excluded.contains(&section.address));
     let of_section = |section: &program::Section<'_>| {
         let first = section.address.next_multiple_of(WORD as u64);
         let skipped = (first - section.address) as usize;
@@ -285,7 +300,7 @@ fn distances(
             .zip((first..).step_by(WORD));
         let far =
             words.map(|(word, at)| (at.wrapping_add_signed(i32::from_le_bytes(*word).into()), at));
-        far.filter(|(address, _)| starts.contains(address))
+        far.filter(|(address, at)| starts.contains(address) && !excluded.overlaps(*at, WORD as u64))
             .collect::<Vec<_>>()
     };
     data.flat_map(of_section).collect()
@@ -297,7 +312,7 @@ fn addresses(
     sections: &[program::Section<'_>],
     word: u64,
 ) -> Vec<(u64, u64)> {
-    let excluded = excluded(file);
+    let excluded = Excluded::of(file);
     let code: Vec<(u64, u64)> = sections
         .iter()
         .filter(|section| section.is_code)
@@ -308,7 +323,6 @@ fn addresses(
     for section in sections
         .iter()
         .filter(|section| !section.is_code || word == 8)
-        .filter(|section| !excluded.contains(&section.address))
     {
         let mut at = section.address.next_multiple_of(word);
         while let Some(bytes) = section
@@ -327,10 +341,10 @@ fn addresses(
                 at += word;
                 continue;
             };
-            if code
+            let is_code = code
                 .iter()
-                .any(|(start, end)| (*start..*end).contains(&address))
-            {
+                .any(|(start, end)| (*start..*end).contains(&address));
+            if is_code && !excluded.overlaps(at, word) {
                 taken.push((address, at));
             }
             at += word;
