@@ -148,3 +148,52 @@ fn a_report_on_a_stack_of_its_own_is_not_written_twice() {
         assert!(last.ends_with("\ncannot be shown\n"), "{text}");
     }
 }
+
+/// A writer that uses its stack nearly to the end, in the second of three reports.
+#[long]
+fn a_report_says_that_it_has_used_its_stack_up() {
+    let shop = "
+        use core::fmt::{Display, Formatter, Result, Write};
+        use core::hint::black_box;
+        use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+        static START: AtomicU64 = AtomicU64::new(0);
+        struct Notes;
+        impl Display for Notes {
+            fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+                // The stack ends at a page, less than a page above.
+                START.store((postmortem::capture().sp | 0xfff) + 1 - 0x8000, Relaxed);
+                f.write_str(\"frugal\")
+            }
+        }
+        struct Greedy;
+        impl Write for Greedy {
+            fn write_str(&mut self, text: &str) -> Result {
+                deep(START.load(Relaxed) + 512);
+                crate::serial::Serial.write_str(text)
+            }
+        }
+        #[inline(never)]
+        fn deep(least: u64) {
+            let words = black_box([1_u8; 128]);
+            if postmortem::capture().sp > least { deep(least) }
+            black_box(words);
+        }
+        #[inline(never)]
+        pub fn serve(_: u64) {
+            postmortem::print(&mut crate::serial::Serial, &Notes);
+            crate::println!(\"second\");
+            postmortem::print(&mut Greedy, &\"greedy\");
+            if black_box(true) { panic!(\"third\") }
+        }
+    ";
+    for kind in [HANDLERS, VECTORS] {
+        let said = kind.with(Profile::Debug, |folder| short::write_shop(folder, shop));
+        let text = &said.text;
+        let line = "\nthe report used all 32 KiB of its stack and may have overwritten data of the kernel: use less of the stack in the writer\n";
+        let (first, others) = text.split_once("second\n").expect(text);
+        assert!(!first.contains(line), "{text}");
+        assert!(others.contains(line), "{text}");
+        let complete = text.matches("end of backtrace: complete, ").count();
+        assert_eq!(complete, 3, "{text}");
+    }
+}

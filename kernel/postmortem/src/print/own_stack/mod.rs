@@ -16,6 +16,9 @@ core::arch::global_asm!(include_str!("arm.s"), options(raw));
 /// Bytes of the stack. A report uses 6.5 KiB, or 20 KiB if nothing is optimized. The kernel's writer gets the rest.
 const SIZE: usize = 0x8000;
 
+/// Bytes at the low end of the stack. They are zero, like the rest of `.bss`, unless a report has used nearly all of the stack.
+const LAST: usize = 512;
+
 /// The stack. Only one report at a time runs on it, because [`super::BEGUN`] admits one report only.
 ///
 /// The runner finds it by its name: see `of_reports` in `qemu/src/stacks.rs`.
@@ -40,15 +43,25 @@ fn free() -> Option<Range> {
     (!stack.holds_stack_pointer(crate::capture().sp)).then_some(stack)
 }
 
-/// Calls `report` with the stack that it runs on, or with `None` if it runs on the caller's stack. No other report is being written.
-pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) {
+/// Calls `report` with the stack that it runs on, or with `None` if it runs on the caller's stack. Returns whether reports have used all of
+/// the stack. No other report is being written.
+pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) -> bool {
     let Some(stack) = free() else {
-        return report(None);
+        report(None);
+        return false;
     };
     let mut report = Report { report, stack };
     // SAFETY: the stack is mapped, because it is a static, and unused, because no other report is being written. The function gets the
     // argument that it expects, which lives until it returns.
-    unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) }
+    unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) };
+    is_used_up(stack)
+}
+
+/// Whether the last bytes of the stack were used. A report that needed more than the stack has overwritten the statics below it.
+fn is_used_up(stack: Range) -> bool {
+    let first = stack.start as *const u64;
+    // SAFETY: the words are part of the static, and nothing runs on the stack.
+    (0..LAST / size_of::<u64>()).any(|word| unsafe { first.add(word).read_volatile() } != 0)
 }
 
 struct Report<'r> {
