@@ -98,7 +98,7 @@ fn a_report_without_an_mmu_is_complete_if_stacks_are_declared() {
     expect_stop(&declared, VECTORS.arch, "complete, ");
     let undeclared = said(|_| ()).text;
     let reason =
-        "\nthe report cannot read any stack: the MMU is off at EL1, and stacks_by was not called\n";
+        "\nthe report cannot read any stack: the MMU is off, and stacks_by was not called\n";
     assert!(undeclared.contains(reason), "{undeclared}");
     assert!(
         !undeclared.contains("end of backtrace: complete"),

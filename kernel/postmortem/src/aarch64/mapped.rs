@@ -37,10 +37,13 @@ impl Mapped {
     /// The MMU, if it is on; or why it cannot be asked.
     pub(crate) fn now(_: Option<u64>) -> Result<Self, &'static str> {
         let (level, control, features) = Self::registers();
-        let is_on = level == 1 && control & 1 != 0;
         let hides_user = features >> 20 & 15 >= 2;
-        if !is_on {
-            return Err("the MMU is off at EL1");
+        if control & 1 == 0 {
+            return Err("the MMU is off");
+        }
+        // `at s1e1r` translates for EL1.
+        if level != 1 {
+            return Err("the kernel does not run at EL1");
         }
         let mut mapped = Self {
             hides_user,
@@ -50,28 +53,35 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Whether this CPU is at EL1 and its MMU is off.
+    /// Whether this CPU's MMU is off.
     pub(crate) fn is_off() -> bool {
-        let (level, control, _) = Self::registers();
-        level == 1 && control & 1 == 0
+        let (_, control, _) = Self::registers();
+        control & 1 == 0
     }
 
-    /// Returns the exception level, `SCTLR_EL1` and `ID_AA64MMFR1_EL1`.
+    /// Returns the exception level, its `SCTLR` and `ID_AA64MMFR1_EL1`.
     fn registers() -> (u64, u64, u64) {
-        let (level, control, features): (u64, u64, u64);
-        // SAFETY: only reads registers that can be read at EL1 and above.
-        unsafe {
-            core::arch::asm!(
-                "mrs {}, currentel",
-                "mrs {}, sctlr_el1",
-                "mrs {}, id_aa64mmfr1_el1",
-                out(reg) level,
-                out(reg) control,
-                out(reg) features,
-                options(nomem, nostack, preserves_flags)
-            );
+        macro_rules! read {
+            ($register:literal) => {{
+                let value: u64;
+                // SAFETY: only reads a register that can be read at the exception level at which this code runs.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("mrs {}, ", $register),
+                        out(reg) value,
+                        options(nomem, nostack, preserves_flags)
+                    );
+                }
+                value
+            }};
         }
-        (level >> 2 & 3, control, features)
+        let level = read!("currentel") >> 2 & 3;
+        let control = match level {
+            1 => read!("sctlr_el1"),
+            2 => read!("sctlr_el2"),
+            _ => read!("sctlr_el3"),
+        };
+        (level, control, read!("id_aa64mmfr1_el1"))
     }
 
     /// Whether this address is memory that can be read.
