@@ -42,7 +42,10 @@ impl Unproven {
                     is_proven[start..end].fill(accepted);
                 }
             }
-            let assuming = own.iter().filter(|verdict| assumes_entry(verdict));
+            // A walk looks for what the processor pushed only in trap code.
+            let assuming = own
+                .iter()
+                .filter(|verdict| function.signal && assumes_entry(verdict));
             for verdict in assuming {
                 let end = verdict.at + u64::from(verdict.length);
                 add(
@@ -121,16 +124,18 @@ impl Unproven {
         add(&mut self.ranges, range);
     }
 
+    /// Returns the parts of one of the ranges whose rows are proven if the processor entered their function.
+    fn entered_in(&self, range: &Range) -> &[Range] {
+        let place = |address| self.entered.partition_point(|one| one.start < address);
+        &self.entered[place(range.start)..place(range.end)]
+    }
+
     /// Returns the ranges in pieces, with whether their rows are proven if the processor entered their function.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, bool)> {
         self.ranges.iter().flat_map(|range| {
-            let inner = self
-                .entered
-                .iter()
-                .filter(|one| (range.start..range.end).contains(&one.start));
             let mut pieces = Vec::new();
             let mut start = range.start;
-            for one in inner {
+            for one in self.entered_in(range) {
                 pieces.push((Range::new(start, one.start), false));
                 pieces.push((*one, true));
                 start = one.end;
@@ -182,12 +187,15 @@ impl Unproven {
         contains(&self.ranges, address)
     }
 
-    /// Returns the addresses between `start` and `end`, both excluded, at which a range starts or ends.
+    /// Returns the addresses between `start` and `end`, both excluded, at which the proof may change, in ascending order.
     pub(crate) fn changes(&self, start: u64, end: u64) -> impl Iterator<Item = u64> + use<'_> {
         let first = self.ranges.partition_point(|range| range.end <= start);
-        let ends = self.ranges[first..]
-            .iter()
-            .flat_map(|range| [range.start, range.end]);
+        let ends = self.ranges[first..].iter().flat_map(|range| {
+            let inner = self.entered_in(range).iter();
+            let inner = inner.flat_map(|one| [one.start, one.end]);
+            let inner = inner.filter(|at| ![range.start, range.end].contains(at));
+            std::iter::once(range.start).chain(inner).chain([range.end])
+        });
         ends.skip_while(move |at| *at <= start)
             .take_while(move |at| *at < end)
     }
@@ -232,14 +240,12 @@ impl Unproven {
         }
     }
 
-    /// Returns the first address at which `tables` report another proof than `list`. Compares both ends of each row and of each range. `has_entered`:
-    /// the tables have a form for rows that are proven if the processor entered their function; otherwise they list these rows as unproven.
+    /// Returns the first address at which `tables` report another proof than `list`. Compares both ends of each row and of each range.
     #[must_use]
     pub fn difference(
         list: Option<&Self>,
         functions: &[Function],
         tables: &impl RowSource,
-        has_entered: bool,
     ) -> Option<u64> {
         let rows = functions.iter().flat_map(|function| {
             let starts = function.rows.iter().map(|row| u64::from(row.offset));
@@ -255,11 +261,7 @@ impl Unproven {
         places.find(|at| {
             let mut found = Found::EMPTY;
             let has_row = tables.look_up(*at, &mut found).is_ok();
-            let expected = match Self::proof(list, *at) {
-                Proof::IfEntered if !has_entered => Proof::Unproven,
-                proof => proof,
-            };
-            has_row && found.proof != expected
+            has_row && found.proof != Self::proof(list, *at)
         })
     }
 }

@@ -122,9 +122,8 @@ fn failures(name: &str, target: &str, program: &str) -> Vec<String> {
         });
         let link = tables.as_ref().and_then(|tables| link(tables, address));
         let of_tables = of_tables + &link.unwrap_or_default();
-        // A map does not contain the link register, nor rows that are proven if the processor entered the function.
+        // A map does not contain the link register.
         let of_rows = frame.split_once(", x30").map_or(frame, |(rows, _)| rows);
-        let of_rows = of_rows.replace(" if entered", " unproven");
         if of_map != of_rows || of_tables != frame {
             failures.push(format!(
                 "{address:#x} {instruction}: {of_tables} instead of {frame}"

@@ -321,3 +321,72 @@ fn sframe_check_finds_a_wrong_mark_of_an_entry() {
     let (is_ok, text) = check(&linked.path());
     assert!(!is_ok && text.contains(says), "{text}");
 }
+
+/// `after` is proven because only `before` jumps to it. A table contains the distances to all functions, but these words are not pointers
+/// with which the program calls functions, not even if the table is a part of the program's constants.
+#[test]
+fn a_table_among_the_constants_is_not_read_for_pointers() {
+    const PROGRAM: &str = "
+.globl _start
+.type _start, %function
+_start:
+.cfi_startproc
+.cfi_undefined rip
+ call before
+ hlt
+.cfi_endproc
+.size _start, . - _start
+.type before, %function
+before:
+.cfi_startproc
+ push %rbx
+.cfi_adjust_cfa_offset 8
+ jmp after
+.cfi_endproc
+.size before, . - before
+.type after, %function
+after:
+.cfi_startproc
+.cfi_def_cfa_offset 16
+ nop
+ pop %rbx
+.cfi_adjust_cfa_offset -8
+ ret
+.cfi_endproc
+.size after, . - after
+.section .rodata
+ .quad 7
+";
+    const IN_CONSTANTS: &str = "
+ENTRY(_start)
+SECTIONS {
+    . = 0x200000;
+    .text : { *(.text .text.*) }
+    . = ALIGN(4096); constants_start = .;
+    .rodata : { *(.rodata .rodata.*) }
+    constants_end = .; . = ALIGN(4096);
+    .data : { *(.data .data.*) }
+    /DISCARD/ : { *(.eh_frame*) }
+}
+";
+    let folder = folder("unproven-in-constants");
+    let object = assemble(&folder, "x86_64-unknown-none", PROGRAM);
+    fs::write(folder.join("image.ld"), IN_CONSTANTS).unwrap();
+    let mut command = sframe_link();
+    let command = command.current_dir(&folder);
+    succeed(command.args(["-T", "image.ld", "-o", "image"]).arg(object));
+    let path = folder.join("image");
+    let data = fs::read(&path).unwrap();
+    let image = Image::parse(&data).unwrap();
+    let [table, constants] = [".sframe", ".rodata"].map(|name| {
+        let section = image.section(name).unwrap().unwrap();
+        section.address..section.address + section.data.len() as u64
+    });
+    assert!(constants.contains(&table.start) && constants.contains(&(table.end - 1)));
+    let (is_right, text) = check(&path);
+    assert!(is_right, "{text}");
+    assert!(
+        text.contains("proved the unwind rows for 100.00 % of the code"),
+        "{text}"
+    );
+}

@@ -47,7 +47,7 @@ impl Tables {
                 count = comparison.differences.len(),
             );
         }
-        self.check_proof(".sframe", &tables, true)?;
+        self.check_proof(".sframe", &tables)?;
         let links = InterruptedLinks::listed(&tables, &self.frames.functions, u64::MAX);
         if let Some(at) = links.beyond(&self.links).or(self.links.beyond(&links)) {
             bail!(
@@ -74,9 +74,9 @@ impl Tables {
         }
     }
 
-    fn check_proof(&self, section: &str, tables: &impl RowSource, has_entered: bool) -> Result<()> {
+    fn check_proof(&self, section: &str, tables: &impl RowSource) -> Result<()> {
         let list = self.unproven.as_ref();
-        let different = Unproven::difference(list, &self.frames.functions, tables, has_entered);
+        let different = Unproven::difference(list, &self.frames.functions, tables);
         match different {
             None => Ok(()),
             Some(at) => bail!(
@@ -96,7 +96,7 @@ impl Tables {
             .context("the written unwind rule map is invalid (please report this bug)")?;
         map.verify()
             .context("the written unwind rule map is invalid (please report this bug)")?;
-        self.check_proof(".unwind_map", &map, false)?;
+        self.check_proof(".unwind_map", &map)?;
         self.check_stack_pointers(image, ".unwind_map", &map)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;

@@ -104,7 +104,7 @@ fn add(
                     rules: Rules::from(row),
                     kept: row.kept,
                     signal,
-                    is_proven: !unproven.contains(address),
+                    proof: Unproven::proof(Some(unproven), address),
                 };
                 let rule = store(&state, word).ok_or(Unfit::Offset(address))?;
                 if last != Some(rule) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use unwind::sframe::Tables;
-use unwind::{Found, LookupError, Proof, RowSource, map};
+use unwind::{Found, LookupError, RowSource, map};
 
 use crate::function::Function;
 use crate::unproven::Unproven;
@@ -86,13 +86,13 @@ impl Comparison {
         let in_one = in_tables.is_ok_and(|found| found.range.holds(before, 1));
         // Where the map has found a row is the map's own matter.
         let in_map = in_map.map(|found| Found { place: 0, ..found });
-        // A map has no form for a row that is proven if the processor entered the function.
-        let in_tables = in_tables.map(|found| match found.proof {
-            Proof::IfEntered => Found {
-                proof: Proof::Unproven,
+        // In a map, rules of trap code have no mark of a signed return address: see `format::SIGNED`.
+        let in_tables = in_tables.map(|found| match found.is_trap {
+            true => Found {
+                rules: found.rules.with_signed(false),
                 ..found
             },
-            _ => found,
+            false => found,
         });
         if in_map != in_tables || !covered || joined != in_one {
             self.differences.push(Difference {

@@ -67,7 +67,12 @@ fn whole(functions: &[Function]) -> Vec<Range> {
 
 /// What a map has for an address, if that is not this row of this function.
 fn differs(map: &map::Map<'_>, address: u64, function: &Function, row: &Row) -> Option<Mismatch> {
-    let expected = Row { offset: 0, ..*row };
+    let expected = Row {
+        offset: 0,
+        // In a map, rules of trap code have no such mark: see `format::SIGNED`.
+        signed: row.signed && !function.signal,
+        ..*row
+    };
     match row_at(map, address) {
         Ok((found, _)) if found != expected => Some(Mismatch::Row {
             found: Box::new(found),

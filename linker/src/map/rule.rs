@@ -2,7 +2,7 @@
 
 use unwind::map::format;
 use unwind::sframe::{Base, Rule};
-use unwind::{Kept, Rules};
+use unwind::{Kept, Proof, Rules};
 
 /// What holds from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(super) enum State {
         kept: Kept,
         /// The function is trap or signal code.
         signal: bool,
-        /// The row is not listed as unproven.
-        is_proven: bool,
+        /// The proof of the row.
+        proof: Proof,
     },
 }
 
@@ -61,20 +61,28 @@ pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
             kept: Kept::ALL.bytes(),
         })
     };
-    let (rules, kept, signal, is_proven) = match *state {
+    let (rules, kept, signal, proof) = match *state {
         State::Nothing => return other(format::NO_FUNCTION, false),
         State::NoRows { signal } => return other(format::NO_ROWS, signal),
         State::Row {
             rules,
             kept,
             signal,
-            is_proven,
-        } => (rules, kept, signal, is_proven),
+            proof,
+        } => (rules, kept, signal, proof),
     };
     let parts = [rules.cfa(), rules.return_address(), rules.frame_pointer()].map(part);
     let mut flags = if signal { format::SIGNAL } else { 0 };
-    flags |= if is_proven { 0 } else { format::UNPROVEN };
-    flags |= if rules.is_signed() { format::SIGNED } else { 0 };
+    flags |= match proof {
+        Proof::Proven | Proof::Unknown => 0,
+        Proof::IfEntered if signal => format::UNPROVEN | format::IF_ENTERED,
+        Proof::Unproven | Proof::IfEntered => format::UNPROVEN,
+    };
+    flags |= if rules.is_signed() && !signal {
+        format::SIGNED
+    } else {
+        0
+    };
     for ((code, _, _), shift) in parts.into_iter().zip(format::SHIFTS) {
         flags |= u16::from(code) << shift;
     }

@@ -1,7 +1,7 @@
 //! Look-up: the change that holds at an address, and the function it belongs to.
 
 use crate::bytes::Bytes;
-use crate::lookup::{Found, LookupError, Proof};
+use crate::lookup::{Found, LookupError};
 use crate::map::format;
 use crate::map::quick::{Block, near};
 use crate::map::section::Map;
@@ -65,10 +65,7 @@ impl Map<'_> {
         // It is below their number, which has 32 bits.
         found.place = change as u32;
         found.is_trap = stored.is_signal();
-        found.proof = match stored.is_unproven() {
-            true => Proof::Unproven,
-            false => self.proof,
-        };
+        found.proof = stored.proof(self.proof);
         self.decode(stored, &mut found.rules)
     }
 

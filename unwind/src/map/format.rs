@@ -6,7 +6,7 @@ use crate::rules;
 /// The first four bytes, as a number in the map's byte order: `UMAP` in a little-endian map.
 pub const MAGIC: u32 = 0x5041_4d55;
 /// The version of the format. A reader rejects every other version.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 /// The size of the header.
 pub const HEADER_SIZE: usize = 48;
 /// The size of the checksum at the end of the map.
@@ -47,12 +47,15 @@ pub const EXCEPTION_BEGINS: u8 = 255;
 
 /// A bit of a rule's first number: the registers and offsets are in a long rule, not in the numbers that follow.
 pub const LONG: u16 = 1;
-/// A bit of a rule's first number: the return address is signed.
+/// A bit of a rule's first number: the return address is signed. Trap and signal code has no signed return addresses, so that in its rules
+/// this bit is [`IF_ENTERED`].
 pub const SIGNED: u16 = 1 << 1;
 /// A bit of a rule's first number: the function is trap or signal code.
 pub const SIGNAL: u16 = 1 << 2;
 /// A bit of a rule's first number: the rule is unproven.
 pub const UNPROVEN: u16 = 1 << 3;
+/// A bit of the first number of an [`UNPROVEN`] rule of trap or signal code: the rule is proven if the processor entered the function.
+pub const IF_ENTERED: u16 = SIGNED;
 /// A bit of the header's flags: the map contains a proof, so that all rules without [`UNPROVEN`] are proven.
 pub const PROVEN: u32 = 1;
 /// A bit of the header's flags: before its checksum the map contains the list of code checksums, as [`CODE_MAGIC`] describes it.

@@ -1,7 +1,7 @@
 //! The rule of a change.
 
 use crate::bytes::Bytes;
-use crate::lookup::LookupError;
+use crate::lookup::{LookupError, Proof};
 use crate::map::format;
 use crate::map::section::Map;
 use crate::rules::{Rules, SIGNED};
@@ -28,10 +28,16 @@ impl Stored {
         self.flags & format::SIGNAL != 0
     }
 
-    /// Whether the rule is unproven.
-    #[inline(always)]
-    pub(super) const fn is_unproven(self) -> bool {
-        self.flags & format::UNPROVEN != 0
+    /// The proof of the rule in a map whose other rules have the proof `others`.
+    pub(super) const fn proof(self, others: Proof) -> Proof {
+        const IF_ENTERED: u16 = format::SIGNAL | format::IF_ENTERED;
+        if self.flags & format::UNPROVEN == 0 {
+            others
+        } else if self.flags & IF_ENTERED == IF_ENTERED {
+            Proof::IfEntered
+        } else {
+            Proof::Unproven
+        }
     }
 
     /// Whether there is a frame address, or no caller at all. Else a walk would take damage for the end of a stack.
@@ -46,9 +52,9 @@ impl Stored {
 /// as [`Rules`] have them.
 #[inline(always)]
 pub(super) const fn codes(flags: u16) -> u32 {
-    let signed = match flags & format::SIGNED {
-        0 => 0,
-        _ => SIGNED,
+    let signed = match flags & (format::SIGNED | format::SIGNAL) {
+        format::SIGNED => SIGNED,
+        _ => 0,
     };
     flags.wrapping_shr(CFA) as u32 | signed
 }
