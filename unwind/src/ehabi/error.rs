@@ -62,7 +62,7 @@ impl fmt::Display for Error {
             Self::NotSorted => "the function does not start after the previous function in .ARM.exidx",
             Self::OutsideTable(_) => "the unwind table entry refers to address $, which is outside .ARM.extab",
             Self::Reserved(_) => "the unwind table entry names personality routine #, which does not exist",
-            Self::UnknownPersonality(_) => "the unwind table entry uses an unknown personality routine at address $",
+            Self::UnknownPersonality(_) => "the personality routine at address $, which the unwind table entry uses, is unknown",
             Self::Truncated(_) => "the unwind opcodes end before opcode % is complete",
             Self::Spare(..) => "the unwind opcode with the bytes % and % is undefined",
             Self::TooLarge => "a number in the unwind opcodes exceeds 32 bits",

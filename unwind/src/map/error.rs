@@ -33,7 +33,7 @@ impl fmt::Display for MapError {
             Self::UnknownAbi(_) => "unknown ABI",
             Self::BadHeader => "the header of the unwind rule map contains invalid numbers",
             Self::LeftOut => {
-                "crate unwind was compiled without support for unwind rule maps (feature map)"
+                "crate unwind was compiled without its feature `map`, which reads unwind rule maps"
             }
         })
     }

@@ -45,8 +45,8 @@ impl fmt::Display for SymbolsError {
             Self::UnknownVersion(_) => "unknown .symbols version # at offset 8",
             Self::UnknownLevel(_) => "unknown .symbols level # at offset 24",
             Self::DoesNotFit(_) => "the field at offset # of .symbols refers to data outside the section",
-            Self::BadChecksum { .. } => "the checksum stored in .symbols is $, but the computed checksum is $",
-            Self::LeftOut => "crate unwind was compiled without support for the .symbols section (feature symbols)",
+            Self::BadChecksum { .. } => "the checksum $ in .symbols differs from $, the computed checksum",
+            Self::LeftOut => "crate unwind was compiled without its feature `symbols`, which reads the .symbols section",
         };
         filled.write(f)
     }

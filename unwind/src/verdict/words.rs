@@ -36,14 +36,14 @@ impl End {
             Self::NoRow(_, error) => error.filled(),
             Self::DamagedTables(damage) => damage.filled(),
             // A name, because the number is only defined in this crate.
-            Self::RegisterLost(aarch64::SP_EL0) => Filled::of("register SP_EL0", 0),
-            Self::RegisterLost(number) => Filled::of("register #", number.into()),
+            Self::RegisterLost(aarch64::SP_EL0) => Filled::of(": register SP_EL0", 0),
+            Self::RegisterLost(number) => Filled::of(": register #", number.into()),
             Self::BadPc(0) | Self::BadReturnAddress(0) => Filled::of("is null", 0),
             Self::BadPc(pc) | Self::BadReturnAddress(pc) => {
                 Filled::of("@ is outside all known code", pc)
             }
-            Self::UnprovenRow(frame) => Filled::of("#", frame.into()),
-            Self::CalledElsewhere(_, target) => Filled::of("@", target),
+            Self::UnprovenRow(frame) => Filled::of(" of frame #", frame.into()),
+            Self::CalledElsewhere(_, target) => Filled::of(", but @", target),
             _ => Filled::NONE,
         };
         [self.first(), more]
@@ -68,9 +68,9 @@ impl End {
             Self::BadPc(_) => "the program counter ",
             Self::BadReturnAddress(_) => "the return address ",
             Self::NoCall(_) => "no call instruction precedes the return address @",
-            Self::CalledElsewhere(..) => "the call before return address @ does not call the function of the frame, but ",
+            Self::CalledElsewhere(..) => "the call before return address @ does not call the function of the frame",
             Self::CallsUnchecked => "calls were not checked, because the bytes of the code are unavailable",
-            Self::UnprovenRow(_) => "no proof for the unwind row of frame ",
+            Self::UnprovenRow(_) => "no proof for the unwind row",
             Self::UnprovenTables => "the unwind tables contain no proof of their rows",
             Self::StartInDoubt => "the backtrace starts at a frame of another backtrace, and that other backtrace is in doubt",
             Self::MayHaveRun => "the task may have run during the backtrace",
@@ -80,7 +80,7 @@ impl End {
             Self::UnalignedWord(_) => "the stack word at address @ is not aligned",
             Self::NotAdvancing(_) => "the caller's stack pointer @ is not above the called function's stack pointer",
             Self::Misaligned(_) => "the canonical frame address @ is misaligned",
-            Self::RegisterLost(_) => "the unwind row needs a register whose value is unknown: ",
+            Self::RegisterLost(_) => "the unwind row needs a register whose value is unknown",
             Self::StackPointerLost => "the unwind row needs the stack pointer, whose value is unknown",
             Self::FramePointerLost => "the unwind row needs the frame pointer, whose value is unknown",
             Self::NoCfa => "the unwind row needs the canonical frame address, but does not define it",
@@ -88,7 +88,7 @@ impl End {
             Self::TrapFrame(_) => "the trap frame at address @ has an unknown layout",
             Self::Limit => "the maximum number of frames was reached",
             Self::DamagedTables(_) => "the tables are damaged: ",
-            Self::LeftStack(_) => "the unwind row switches to another stack at stack pointer @, but the previous stack may contain callers above that address",
+            Self::LeftStack(_) => "the unwind row switches to another stack, but callers may be above address @ in the previous stack",
             Self::CodeChanged(_) => "the code at address @ differs from the linked code",
         }
     }
