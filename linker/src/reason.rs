@@ -47,8 +47,8 @@ impl Reason {
                 "the stack depth at a function exit differs from the depth at the function entry"
             }
             Self::NotCode(_) => "the code contains bytes that are not a valid instruction",
-            Self::Entered => "jumps with different stack depths lead to the code",
-            Self::NoRule => "call frame information has no row for the code",
+            Self::Entered => "jumps reach the code with different stack depths",
+            Self::NoRule => "call frame information has no unwind rows for the function",
             Self::ReturnAddress => "the location of the return address is unknown",
             Self::FramePointer => "the location of the caller's frame pointer is unknown",
             Self::NotCalled => {

@@ -73,11 +73,11 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
         ),
         (
             switches + 12,
-            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, from the exception table (valid at calls)",
+            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, from the exception table (the row is valid only at calls)",
         ),
         (
             at("silent"),
-            "silent+0x0/0x4, unwind rule map: no function in the unwind table contains the address; exception table: the .ARM.exidx entry states that the function cannot be unwound",
+            "silent+0x0/0x4, no row in the unwind rule map (no function in the unwind table contains the address), and no usable entry in the exception table (the .ARM.exidx entry states that the function cannot be unwound)",
         ),
     ] {
         let output = sframe(&["lookup", &format!("{address:x}")], &image);
@@ -155,7 +155,7 @@ fn a_link_has_statistics() {
     let said = stderr(&output);
     for expected in [
         ".unwind_map: 6 functions, 11 rows, ",
-        "included above, synthesized from the code: ",
+        " rows are synthesized from the code\n",
         ".unwind_map has unwind rows for ",
         "no unwind rows in .unwind_map for silent at 0x40200040 (4 bytes): ",
         "functions without unwind information: 0\n",
@@ -205,7 +205,7 @@ fn a_check_compares_the_map_with_the_code() {
         "; the unwind table contradicts the code at 0 places\n",
         " addresses: 0 differences\n",
         "all 5 entries of .ARM.exidx can be read\n",
-        "0x40200040, 4 bytes: an unwind rule map cannot describe the function: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns\n",
+        "an unwind rule map cannot describe the function at 0x40200040 (4 bytes): there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns\n",
         ".unwind_map has unwind rows for ",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -351,7 +351,7 @@ fn what_has_no_tables_is_said() {
     let said = stdout(&sframe(&["lookup", address], &library));
     assert!(
         said.ends_with(
-            ", cfa sp+8, ra c-4, fp u, r4 c-8, from the exception table (valid at calls)\n"
+            ", cfa sp+8, ra c-4, fp u, r4 c-8, from the exception table (the row is valid only at calls)\n"
         ),
         "{said}"
     );

@@ -72,8 +72,8 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                          134",
-        "size of .sframe in bytes: header 28, functions 32, rows 22 (count 4, stored 4), list of unproven rows 8, checksums of the code 24, address of the table 12, checksum of the table 8",
-        "2 functions, 4 rows;",
+        "sizes in .sframe: header 28 bytes, functions 32 bytes, rows 22 bytes (4 rows, stored as 4 rows), list of unproven rows 8 bytes, checksums of the code 24 bytes, address of the table 12 bytes, checksum of the table 8 bytes",
+        "2 functions with 4 rows, including ",
         "left out: nothing",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");

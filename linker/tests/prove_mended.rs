@@ -108,7 +108,7 @@ fn rows_are_kept_replaced_and_taken_out() {
   +0 sp+8 u c-8
 ",
         "\
-68.00 % of 25 bytes of code verified: 9 with a right row, 5 with a wrong row, 3 with a wrong row whose correction is unknown, 0 without a row
+68.00 % of 25 bytes of code are verified: 9 have a right row, 5 have a wrong row, 3 have a wrong row whose correction is unknown, and 0 have no row
     not verified, 3 bytes: the code contains an indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
 verified functions: 2 of 5 (40.00 %), including 1 with corrected rows
@@ -166,7 +166,7 @@ fn rows_are_made() {
 51..63 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
-65.00 % of 60 bytes of code verified: 21 with a right row, 0 with a wrong row, 0 with a wrong row whose correction is unknown, 18 without a row
+65.00 % of 60 bytes of code are verified: 21 have a right row, 0 have a wrong row, 0 have a wrong row whose correction is unknown, and 18 have no row
     no row, 12 bytes: no call of the function was found, and no path through the function returns
     no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 2 bytes: unreachable code
@@ -210,7 +210,7 @@ fn handlers_are_signal_frames() {
   +2 (sp+24) u (sp+0)
 ",
         "\
-100.00 % of 13 bytes of code verified: 3 with a right row, 6 with a wrong row, 0 with a wrong row whose correction is unknown, 4 without a row
+100.00 % of 13 bytes of code are verified: 3 have a right row, 6 have a wrong row, 0 have a wrong row whose correction is unknown, and 4 have no row
 verified functions: 2 of 2 (100.00 %), including 2 with corrected rows
 0 bytes fill room
 1..3: (sp+24) u (sp+0), is (sp+32) u (sp+8), at nop after push rax
@@ -253,7 +253,7 @@ fn keys_are_kept() {
   +12 sp+0 u u
 ",
         "\
-100.00 % of 36 bytes of code verified: 16 with a right row, 4 with a wrong row, 0 with a wrong row whose correction is unknown, 16 without a row
+100.00 % of 36 bytes of code are verified: 16 have a right row, 4 have a wrong row, 0 have a wrong row whose correction is unknown, and 16 have no row
 verified functions: 1 of 1 (100.00 %), including 1 with corrected rows
 4 bytes fill room
 8..12: sp+0 u u[s], is sp+16 u u[s], at add		sp, sp, #0x10 after sub		sp, sp, #0x10
@@ -300,7 +300,7 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
 17..20 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
-85.00 % of 20 bytes of code verified: 11 with a right row, 1 with a wrong row, 2 with a wrong row whose correction is unknown, 3 without a row
+85.00 % of 20 bytes of code are verified: 11 have a right row, 1 have a wrong row, 2 have a wrong row whose correction is unknown, and 3 have no row
     no row, 3 bytes: no call of the function was found, and no path through the function returns
 verified functions: 0 of 1 (0.00 %), including 0 with corrected rows
     wrong, 1 functions: the stack pointer is loaded from a register or from memory

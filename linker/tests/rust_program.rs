@@ -94,7 +94,9 @@ fn a_rust_program_gets_both_tables() {
         "{stats}"
     );
     assert!(
-        stats.contains("\nincluded above, synthesized from the code: 1 functions, 1 rows\n"),
+        stats.contains(
+            "\nof these functions and rows, 1 functions and 1 rows are synthesized from the code\n"
+        ),
         "{stats}"
     );
     assert!(

@@ -104,7 +104,7 @@ fn functions() {
     expect(
         Version::V3,
         &[(28 + 8, 33)],
-        "error: .sframe: functions in the unwind table overlap the previous function (count: 1, first at 0x1020)\n",
+        "error: .sframe: functions in the unwind table overlap each other (count: 1, first at 0x1020)\n",
     );
     // The second one's start, half a page lower.
     let start = table(&X86_64, Version::V3)[ENTRY + 1];

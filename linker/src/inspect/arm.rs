@@ -170,9 +170,15 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
                 &row(&rules, &restored),
                 others.filter(|(register, _)| *register != R11),
             );
-            write!(out, ", {line}, from the exception table (valid at calls)")?;
+            write!(
+                out,
+                ", {line}, from the exception table (the row is valid only at calls)"
+            )?;
         }
-        Err(error) => write!(out, ", unwind rule map: {of_map}; exception table: {error}")?,
+        Err(error) => write!(
+            out,
+            ", no row in the unwind rule map ({of_map}), and no usable entry in the exception table ({error})"
+        )?,
     }
     Ok(true)
 }

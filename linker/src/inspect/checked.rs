@@ -115,7 +115,7 @@ impl Accepted {
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the unwind tables mark the row at {at:#x} as proven on condition that the CPU entered the function by a trap, but the code does not prove the row; link the image again"
+                "error: the unwind tables mark the row at {at:#x} as `proven if the CPU entered the function by a trap`, but the code does not prove the row; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {
@@ -143,7 +143,7 @@ impl Accepted {
             };
             writeln!(
                 out,
-                "    {bytes} bytes of code: {part} is unproven, because {why} (first at {first:#x}, in {place})"
+                "    {part} is unproven for {bytes} bytes of code, because {why} (the first such code is at {first:#x}, in {place})"
             )?;
         }
         if reasons.len() > MAX_REASONS {

@@ -65,7 +65,7 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let bytes = list.bytes();
     writeln!(
         out,
-        "    Proof: all unwind rows are proven, except the rows of {bytes} bytes of code"
+        "    Proof: {bytes} bytes of code have unproven unwind rows, and all other unwind rows are proven"
     )?;
     for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
@@ -164,7 +164,7 @@ fn rows(section: &Section<'_>, function: &Function<'_>, out: &mut dyn Write) -> 
     if count < function.row_count() {
         writeln!(
             out,
-            "    damaged: {more} more rows of the function cannot be read",
+            "    {more} more rows of the function are damaged and cannot be read",
             more = function.row_count() - count
         )?;
     }

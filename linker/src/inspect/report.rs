@@ -29,10 +29,10 @@ impl Check {
             let LeftOut { start, size, why } = left;
             writeln!(
                 out,
-                "{start:#x}, {size} bytes: {left_out}: {why}",
-                left_out = match self.table {
-                    map::SECTION => "an unwind rule map cannot describe the function",
-                    _ => "the SFrame format cannot describe the function",
+                "{format} cannot describe the function at {start:#x} ({size} bytes): {why}",
+                format = match self.table {
+                    map::SECTION => "an unwind rule map",
+                    _ => "the SFrame format",
                 }
             )?;
         }
@@ -106,7 +106,7 @@ impl Check {
         }
         writeln!(
             out,
-            "compared .symbols with debug information at {addresses} addresses, {exact} with all inlined frames and {outer} with only the outermost line: {differences} differences",
+            "compared .symbols with debug information at {addresses} addresses, including {exact} with all inlined frames and {outer} with only the outermost line: {differences} differences",
             addresses = symbols.answers,
             exact = symbols.exact,
             outer = symbols.outer,

@@ -242,7 +242,7 @@ impl Strict {
             if reached.is_some_and(|reached| start <= reached) {
                 self.add(
                     ERROR,
-                    "functions in the unwind table overlap the previous function",
+                    "functions in the unwind table overlap each other",
                     Some(start),
                 );
             }

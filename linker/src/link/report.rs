@@ -46,7 +46,7 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     for (why, text) in [
         (
             Disagreement::Other,
-            "debug information describes a different function at the address: check the symbol sizes (.size), and whether symbols are stripped",
+            "debug information describes a different function at the address: correct the symbol sizes (.size), and keep all symbols",
         ),
         (
             Disagreement::NoFunction,
@@ -142,7 +142,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     }
     if let Some(table) = &tables.table {
         lines.push(format!(
-            ".sframe: {functions} functions, {rows} rows ({stored} of them stored), {bytes} bytes",
+            ".sframe: {functions} functions, {rows} rows (stored as {stored} rows after deduplication), {bytes} bytes",
             functions = table.function_count(),
             rows = tables.frames.row_count(),
             stored = table.stored_row_count(),
@@ -157,7 +157,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             .filter(|(_, count)| *count != Count::default());
         for (origin, count) in others {
             lines.push(format!(
-                "included above, {origin}: {functions} functions, {rows} rows",
+                "of these functions and rows, {functions} functions and {rows} rows are {origin}",
                 functions = count.functions,
                 rows = count.rows
             ));
@@ -183,7 +183,7 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "unwind rows verified for {verified} of {code} bytes of code; call frame information contradicts the code at {places} places; rows corrected for {corrected} bytes and removed for {removed} bytes",
+        "unwind rows were verified for {verified} of {code} bytes of code. Call frame information contradicts the code at {places} places: unwind rows were corrected for {corrected} bytes and removed for {removed} bytes",
         verified = tally.decided(),
         code = tally.code(),
         places = tables.contradictions.len(),
@@ -199,7 +199,7 @@ fn unproven(tables: &Tables) -> Option<String> {
     let rows = rows.filter(|function| !function.rows.is_empty());
     let all: u64 = rows.map(|function| u64::from(function.size)).sum();
     Some(format!(
-        "unproven unwind rows: {bytes} of {all} bytes of code, in {ranges} ranges",
+        "{bytes} of {all} bytes of code have unproven unwind rows, in {ranges} ranges",
         bytes = unproven.bytes(),
         ranges = unproven.ranges().len(),
     ))

@@ -204,7 +204,7 @@ impl Tally {
         };
         writeln!(
             out,
-            "{share:.2} % of {code} bytes of code verified: {right} with a right row, {wrong} with a wrong row, {unknown} with a wrong row whose correction is unknown, {missing} without a row",
+            "{share:.2} % of {code} bytes of code are verified: {right} have a right row, {wrong} have a wrong row, {unknown} have a wrong row whose correction is unknown, and {missing} have no row",
             code = self.code(),
             right = self.agrees,
             wrong = self.mended,

@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
         let distance = if goes_on {
             assert_eq!(
                 self.limit, at,
-                "a row inside a function must start where the previous row ended"
+                "a row inside a function does not start where the previous row ended"
             );
             at - header.function
         } else {
@@ -170,7 +170,7 @@ impl<'a> Writer<'a> {
                 bytes.push(match path.edges.len() {
                     0 => format::OP_OUTER,
                     1 => format::OP_OUTER_ELSEWHERE,
-                    _ => unreachable!("a frame has at most one edge"),
+                    _ => unreachable!("an outermost frame has more than one edge"),
                 });
                 number(bytes, length);
                 (path, &path.edges[..])

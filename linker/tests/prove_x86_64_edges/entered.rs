@@ -94,7 +94,7 @@ fn ways_that_share_code() {
             function("_start", &format!("{saves}{shared}")),
             function("other", loses),
         ],
-        "0..2 agrees\n2..5 undecided: jumps with different stack depths lead to the code\n5..12 agrees\n",
+        "0..2 agrees\n2..5 undecided: jumps reach the code with different stack depths\n5..12 agrees\n",
     );
     check(
         "share_before",
@@ -102,7 +102,7 @@ fn ways_that_share_code() {
             function("_start", loses),
             function("other", &format!("{saves}{shared}")),
         ],
-        "0..7 agrees\n7..10 undecided: jumps with different stack depths lead to the code\n10..12 agrees\n",
+        "0..7 agrees\n7..10 undecided: jumps reach the code with different stack depths\n10..12 agrees\n",
     );
     let wrong = "push %rbp\n";
     let shared = "nop\n .cfi_def_cfa_offset 16\n shared_inside = .\n nop\n nop\n pop %rbp\n .cfi_def_cfa_offset 8\n nop\n ret";
@@ -112,7 +112,7 @@ fn ways_that_share_code() {
             function("_start", loses),
             function("other", &format!("{wrong}{shared}")),
         ],
-        "0..6 agrees\n6..7 mended sp+16 u c-8\n7..10 undecided: jumps with different stack depths lead to the code\n10..12 agrees\n",
+        "0..6 agrees\n6..7 mended sp+16 u c-8\n7..10 undecided: jumps reach the code with different stack depths\n10..12 agrees\n",
     );
     check(
         "share_start_behind",
@@ -120,7 +120,7 @@ fn ways_that_share_code() {
             function("_start", &format!("{wrong}{shared}")),
             function("other", loses),
         ],
-        "0..1 agrees\n1..2 mended sp+16 u c-8\n2..5 undecided: jumps with different stack depths lead to the code\n5..12 agrees\n",
+        "0..1 agrees\n1..2 mended sp+16 u c-8\n2..5 undecided: jumps reach the code with different stack depths\n5..12 agrees\n",
     );
 }
 

@@ -119,7 +119,8 @@ fn arguments_may_come_in_a_response_file() {
             .args(["-flavor", "gnu", "@arguments"]),
     );
     assert!(
-        stderr(&output).contains(".sframe: 2 functions, 2 rows (1 of them stored)"),
+        stderr(&output)
+            .contains(".sframe: 2 functions, 2 rows (stored as 1 rows after deduplication)"),
         "{}",
         stderr(&output)
     );
