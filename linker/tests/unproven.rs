@@ -166,7 +166,7 @@ fn unproven_row_is_listed() {
     assert!(lookup(to).contains(", unproven\n"), "{}", lookup(to));
     assert!(!lookup(from).contains("unproven"), "{}", lookup(from));
     let dump = stdout(&sframe(&["dump"], &linked.path()));
-    let line = format!("    unproven: pc = {loaded:#x}, size = 3 bytes\n");
+    let line = format!("    unproven rows: pc = {loaded:#x}, size = 3 bytes\n");
     assert!(dump.contains(&line), "{dump}");
 }
 

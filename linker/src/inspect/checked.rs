@@ -115,7 +115,7 @@ impl Accepted {
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the unwind tables mark the row at {at:#x} as `proven if the CPU entered the function by a trap`, but the code does not prove the row; link the image again"
+                "error: the unwind tables mark the row at {at:#x} as `proven only if the CPU entered the function by a trap`, but the code does not prove the row; link the image again"
             )?;
         }
         if let Some(at) = self.wrong_link {

@@ -70,12 +70,12 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
         let unless = match is_entered {
-            true => " (proven if the CPU entered the function by a trap)",
+            true => " (the rows are proven only if the CPU entered the function by a trap)",
             false => "",
         };
         writeln!(
             out,
-            "    unproven: pc = {start:#x}, size = {size} bytes{unless}",
+            "    unproven rows: pc = {start:#x}, size = {size} bytes{unless}",
             start = range.start
         )?;
     }

@@ -51,7 +51,9 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
     };
     let proof = match outcome.map(|()| found.proof) {
         Ok(Proof::Unproven) => Some("unproven"),
-        Ok(Proof::IfEntered) => Some("proven if the CPU entered the function by a trap"),
+        Ok(Proof::IfEntered) => {
+            Some("the row is proven only if the CPU entered the function by a trap")
+        }
         _ => None,
     };
     if let Some(proof) = proof {
