@@ -150,7 +150,7 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
 const AT_Z: [&str; 4] = [
     "no row",
     "an unproven row",
-    "the call before the return address calls another function",
+    "the call before the return address does not call the frame's function",
     "the value of the link register is unknown",
 ];
 

@@ -92,7 +92,7 @@ fn every_instruction_is_right(kernel: Kernel, scenarios: &[Followed], functions:
         if probe.is_some() {
             // No call leads to the probe, which a walk sees.
             let told = (
-                "the call before the return address calls another function",
+                "the call before the return address does not call the frame's function",
                 "postmortem_read".to_owned(),
             );
             tally.unexplained.remove(&told);

@@ -49,11 +49,11 @@ pub struct Oracle {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
-    /// Follow the calls of each call instruction N times; run its later calls without single-stepping [default: 1, with --full 6]
+    /// Single-step the first N calls of each call instruction; run its later calls without single-stepping [default: 1, with --full 6]
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
-    /// While the scenario runs, inject an NMI at one in N instruction boundaries, chosen by the seed
+    /// While the scenario runs, inject an NMI at one in N instruction boundaries. The seed selects these boundaries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nmi: Option<u64>,
 
@@ -61,7 +61,7 @@ pub struct Oracle {
     #[arg(long, value_name = "NAME")]
     pub nmi_in: Option<String>,
 
-    /// Seed for random choices, such as the contents of unused stack memory and the calls that are followed again
+    /// Seed for random choices, such as the contents of unused stack memory
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -141,7 +141,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "scenario {name} took {took:.1} s: {boundaries} instruction boundaries compared, {skipped} calls run without single-stepping, {taken} of {injected} injected NMIs taken",
+            "scenario {name} took {took:.1} s; the oracle compared {boundaries} instruction boundaries and ran {skipped} calls without single-stepping; the machine took {taken} of {injected} injected NMIs",
             boundaries = tally.boundaries,
             skipped = tally.skipped,
             taken = tally.came,

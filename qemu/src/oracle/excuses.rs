@@ -17,21 +17,27 @@ pub fn reason(end: &End) -> &'static str {
         End::BadPc(_) => "the program counter is outside all known code",
         End::BadReturnAddress(_) => "the return address is outside all known code",
         End::NoCall(_) => "the instruction before the return address is not a call",
-        End::CalledElsewhere(..) => "the call before the return address calls another function",
+        End::CalledElsewhere(..) => {
+            "the call before the return address does not call the frame's function"
+        }
         End::CallsUnchecked => "calls not checked",
         End::NoStack(_) => "the stack pointer is outside every stack",
         End::Unreadable(_) => "the unwinder needs a word that is outside every stack",
         End::UnalignedWord(_) => "the unwinder needs a word that is not aligned",
-        End::NotAdvancing(_) => "the caller's stack pointer is not above the frame",
-        End::Misaligned(_) => "the address of a frame is misaligned",
+        End::NotAdvancing(_) => {
+            "the caller's stack pointer is not above the called function's stack pointer"
+        }
+        End::Misaligned(_) => "the canonical frame address (CFA) is misaligned",
         End::RegisterLost(_) => "the value of a register is unknown",
         End::StackPointerLost => "the value of the stack pointer is unknown",
         End::FramePointerLost => "the value of the frame pointer is unknown",
         End::NoCfa => "the canonical frame address (CFA) is unknown",
         End::LinkRegisterLost => "the value of the link register is unknown",
         End::TrapFrame(_) => "the layout of the trap frame is unknown",
-        End::TrapNotAtBase(_) => "a trap frame of user code is not at the base of a stack",
-        End::OnlyAtCalls(_) => "the unwind row is valid only at calls",
+        End::TrapNotAtBase(_) => {
+            "the trap frame of user code does not end at the upper end of a declared stack"
+        }
+        End::OnlyAtCalls(_) => "the function's unwind row is valid only at call instructions",
         End::UnprovenRow(_) => "an unproven row",
         End::UnprovenTables => "the unwind tables contain no proof of their rows",
         End::StartInDoubt => "the first frame of the backtrace is in doubt",
@@ -86,21 +92,21 @@ const EXCUSES: &[Excuse] = &[
         function: "trap_entry",
         only_there: true,
         scenarios: &[],
-        why: "on AArch64, the function leaves the interrupted stack pointer in SP_EL0, which the handler may change",
+        why: "on AArch64, the function leaves the stack pointer of the interrupted code in the register SP_EL0, and the exception handler may change SP_EL0",
     },
     Excuse {
         reasons: &["an unproven row"],
         function: "trap_return_above",
         only_there: true,
         scenarios: &[],
-        why: "on AArch64, a bit in SPSR_EL1 selects the register that holds the interrupted stack pointer at the end of the function",
+        why: "on AArch64, the stack pointer of the interrupted code is in SP_EL0 or in SP_EL1 at the end of the function; a bit in SPSR_EL1 selects the register",
     },
     Excuse {
         reasons: &["an unproven row"],
         function: "enter_user",
         only_there: true,
         scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "the function has set the stack pointer of user code, or is about to set it",
+        why: "the function switches from the kernel's stack to the stack of user code",
     },
     Excuse {
         reasons: &["an unproven row"],
@@ -114,35 +120,35 @@ const EXCUSES: &[Excuse] = &[
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "the code after the endless loop runs only because an interrupt handler returns to this code",
+        why: "only the return of an interrupt handler leads to the code after the function's endless loop",
     },
     Excuse {
         reasons: &["an unproven row"],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "the code after the endless loop runs only because an interrupt handler returns to this code",
+        why: "only the return of an interrupt handler leads to the code after the function's endless loop",
     },
     Excuse {
         reasons: &["the program counter is outside all known code"],
         function: "",
         only_there: false,
         scenarios: &["null-call", "wild-jump", "call-data"],
-        why: "the CPU is at an address without code; it is unknown whether a call or a jump led to this address",
+        why: "the CPU called or jumped to an address without code, and the unwinder cannot determine which of the two happened",
     },
     Excuse {
         reasons: &["the end of the trap frame is unknown"],
         function: "",
         only_there: false,
         scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "on AArch64, the end of a trap frame is unknown until all registers are saved, and again after the registers are restored",
+        why: "on AArch64, the end of a trap frame is known only while the frame contains all registers",
     },
     Excuse {
         reasons: &["the stack pointer is outside every stack", "no row"],
         function: "enter_user",
         only_there: true,
         scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "the function has set the stack pointer of user code or is about to set it; on ARMv7-A, the function has no caller",
+        why: "the function switches from the kernel's stack to the stack of user code; on ARMv7-A, no unwind row describes the function, because the function never returns to a caller",
     },
     Excuse {
         reasons: &["no row"],
@@ -156,14 +162,14 @@ const EXCUSES: &[Excuse] = &[
         function: "trap_return_above",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, when the function has freed its frame, only another CPU mode has the stack pointer of the interrupted code",
+        why: "on ARMv7-A, after the function releases its frame, the stack pointer of the interrupted code is only in a register of another CPU mode",
     },
     Excuse {
         reasons: &["no row"],
         function: "exception_*",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, before the vector saves registers, only another CPU mode has the stack pointer of the interrupted code",
+        why: "on ARMv7-A, until the exception vector saves registers, the stack pointer of the interrupted code is only in a register of another CPU mode",
     },
     Excuse {
         reasons: &["no row"],
@@ -188,29 +194,29 @@ const EXCUSES: &[Excuse] = &[
     },
     Excuse {
         reasons: &[
-            "the unwind row is valid only at calls",
+            "the function's unwind row is valid only at call instructions",
             "the return address is outside all known code",
             "the instruction before the return address is not a call",
-            "the call before the return address calls another function",
+            "the call before the return address does not call the frame's function",
         ],
         function: "task_switch",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, the unwind rows are unproven after the function loads the stack pointer from its argument",
+        why: "on ARMv7-A, the function loads the stack pointer from its argument, and its unwind rows after this instruction are unproven",
     },
     Excuse {
-        reasons: &["the unwind row is valid only at calls"],
+        reasons: &["the function's unwind row is valid only at call instructions"],
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "on ARMv7-A, the unwind rows are unproven after an endless loop that only an interrupt handler can leave",
+        why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
     },
     Excuse {
-        reasons: &["the unwind row is valid only at calls"],
+        reasons: &["the function's unwind row is valid only at call instructions"],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "on ARMv7-A, the unwind rows are unproven after an endless loop that only an interrupt handler can leave",
+        why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
     },
     Excuse {
         reasons: &[

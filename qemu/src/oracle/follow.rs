@@ -118,7 +118,7 @@ pub fn follow(
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
                 let surprise = format!(
-                    "the code that ran without single-stepping {at} did not return to its caller"
+                    "the code that ran without single-stepping did not return to its caller; the machine stopped {at}"
                 );
                 follower.tally.surprises.push(surprise);
                 follower.tally.ended = format!("stopped following {at}");
@@ -257,7 +257,7 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("the boot ended {at} with the unexpected verdict {verdict:?}");
+            let surprise = format!("unexpected verdict {verdict:?}: the boot ended {at}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

@@ -79,7 +79,7 @@ impl Ram {
     pub fn write(&self, address: u64, words: &[u64]) -> Result<()> {
         let at = self
             .offset(address)
-            .context("no memory is mapped at this address")?;
+            .with_context(|| format!("no memory is mapped at {address:#x}"))?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.changed();
         self.file

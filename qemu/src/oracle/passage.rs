@@ -152,7 +152,7 @@ impl Follower<'_> {
                 return Ok(LetRun::Followed(state));
             }
         }
-        anyhow::bail!("the machine is not in code that runs without stepping")
+        anyhow::bail!("expected the machine in code that runs without single-stepping, but the machine is in other code")
     }
 
     /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.

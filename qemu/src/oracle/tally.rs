@@ -138,8 +138,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "scenario {scenario}: compared {boundaries} instruction boundaries ({equal} equal, {excused} excused, {wrong} wrong, \
-             {unexplained} unexplained), skipped {skipped} boundaries in deep calls, found {unknown} tasks with unknown callers; {ended}",
+            "scenario {scenario}: {ended}\n  compared {boundaries} instruction boundaries: {equal} equal, {excused} excused, {wrong} wrong, \
+             {unexplained} unexplained\n  skipped {skipped} boundaries in deep calls, and found {unknown} tasks whose callers are unknown",
             scenario = self.scenario,
             boundaries = self.boundaries,
             equal = self.equal,

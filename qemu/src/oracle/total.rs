@@ -31,7 +31,7 @@ pub(super) fn totals(image: &Image, tallies: &[Tally]) -> Vec<String> {
     lines
         .map(|(cpus, tallies)| {
             format!(
-                "total for CPU count {cpus}: {total}",
+                "total of the scenarios that ran with CPU count {cpus}: {total}",
                 total = total(image, tallies)
             )
         })
@@ -57,7 +57,7 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{comparison}; covered {instructions} instructions in {functions} of {all_functions} functions, with {rows} of {all_rows} unwind rows",
+        "{comparison}; the boundaries are at {instructions} different instructions in {functions} of {all_functions} functions; the comparison used {rows} of {all_rows} unwind rows",
         comparison = counts(tallies),
         instructions = seen.len(),
         functions = functions.len(),
@@ -72,13 +72,13 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
     let (comparison, instructions) = (counts(&tallies), seen.len());
-    format!("{comparison}; covered {instructions} different instructions")
+    format!("{comparison}; the boundaries are at {instructions} different instructions")
 }
 
 fn counts(tallies: &[&Tally]) -> String {
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     format!(
-        "compared {boundaries} instruction boundaries in {scenarios} scenarios: {equal} equal, {excused} excused, {wrong} wrong, {unexplained} unexplained",
+        "compared {boundaries} instruction boundaries in {scenarios} scenarios; {equal} are equal, {excused} are excused, {wrong} are wrong, and {unexplained} are unexplained",
         scenarios = tallies.len(),
         boundaries = sum(|tally| tally.boundaries),
         equal = sum(|tally| tally.equal),

@@ -312,7 +312,7 @@ impl<'a> Follower<'a> {
                 return Ok(Some(state));
             }
         }
-        anyhow::bail!("the machine is not in code that the oracle runs without single-stepping")
+        anyhow::bail!("expected the machine in code that runs without single-stepping, but the machine is in other code")
     }
 
     fn is_let_run(&self) -> bool {
