@@ -156,7 +156,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers(kernel: Kernel) {
     let lines = [
         "8 tasks",
         "task brief: has ended",
-        "3 visitor tasks ran, and all tasks have ended",
+        "3 spawned tasks took the lock `door`, and all spawned tasks have ended",
     ];
     for line in lines {
         assert!(

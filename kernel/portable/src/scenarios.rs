@@ -130,7 +130,7 @@ macro_rules! scenarios {
             "tail-call": Panics, 1 cpu, places::tail_call,
                 "takes an exception immediately after a tail call";
             "last-call": Panics, 1 cpu, places::last_call,
-                "takes an exception in a function that never returns, and whose call is the last instruction of its caller";
+                "takes an exception in a function that never returns; the call of this function is the last instruction of the caller";
             "variable-frame": Panics, 1 cpu, places::variable_frame,
                 "takes an exception in code called by a function whose frame size varies at run time";
             "realigned-frame": Panics, 1 cpu, places::realigned_frame,
@@ -142,7 +142,7 @@ macro_rules! scenarios {
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
                 "takes an exception in a function whose caller is assembly code that has no CFI directives and loads its stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
-                "takes an exception in a function that saves its return address later than .eh_frame states";
+                "takes an exception in a function that has not saved its return address yet, although .eh_frame describes the address as saved";
             "lies": Succeeds, 1 cpu, lies::run,
                 "hits breakpoints where CFI directives contradict the code, and prints a report for each";
             "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address,
@@ -180,7 +180,7 @@ macro_rules! scenarios {
             "no-screen": Panics, 1 cpu, screen::is_none,
                 "panics while the framebuffer is at an unmapped address, and prints the report on the serial line";
             "sabotage": Panics, 1 cpu, sabotage::run,
-                "panics, and then fails again in the kernel function CALL in the manner WAY; usage: `sabotage CALL WAY`";
+                "panics, and then fails again in the kernel function CALL, which the report calls; WAY selects the kind of failure; usage: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "panics before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,

@@ -47,7 +47,7 @@ pub fn run() {
     for cpu in cpus::online() {
         let [none, hard, easy] = COUNTS[cpu].each_ref().map(|it| it.load(Ordering::Relaxed));
         println!(
-            "cpu {cpu}: {hard} samples in function hard, {easy} in function easy, {none} outside both"
+            "cpu {cpu}: {hard} samples in function `hard`, {easy} samples in function `easy`, {none} samples outside both functions"
         );
         let took = TOOK[cpu].load(Ordering::Relaxed);
         let each = took.checked_div((none + hard + easy).into());

@@ -47,7 +47,7 @@ pub fn run() {
         task.join();
     }
     println!(
-        "{count} visitor tasks ran, and all tasks have ended",
+        "{count} spawned tasks took the lock `door`, and all spawned tasks have ended",
         count = *DOOR.lock()
     );
 }

@@ -140,7 +140,7 @@ fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
             "tasks",
             1,
             at_el2,
-            "3 visitor tasks ran, and all tasks have ended\n",
+            "3 spawned tasks took the lock `door`, and all spawned tasks have ended\n",
         ),
     ] {
         let boot = Boot {

@@ -19,7 +19,7 @@ enum Mapped {}
 #[cfg(not(target_os = "none"))]
 impl Mapped {
     const fn now(_: Option<u64>) -> Result<Self, &'static str> {
-        Err("this code runs on the host")
+        Err("the program runs under an operating system")
     }
 
     const fn is_off() -> bool {

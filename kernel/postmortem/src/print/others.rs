@@ -236,7 +236,7 @@ mod tests {
         // SAFETY: the same; it is not the first.
         unsafe { stop_others(|| panic!("stop_others was called twice"), 9) };
         let text = report("the first");
-        let unreadable = "the report cannot read any stack: this code runs on the host, and stacks_by was not called";
+        let unreadable = "the report cannot read any stack: the program runs under an operating system, and stacks_by was not called";
         let begin = format!("\nthe first\n{unreadable}\ncpu ");
         assert!(text.starts_with(&begin), "{text}");
         let end = "\nno answer from 1 of 3 other CPUs\n";
