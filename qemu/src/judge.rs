@@ -73,7 +73,7 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
                 Status::Success,
                 "panicked twice, as expected, and printed one line for each panic",
             ),
-            false => failed("panicked, but did not print that its panic report failed"),
+            false => failed("panicked, but the output does not state that the panic report failed"),
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
@@ -200,7 +200,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
         (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
         (false, false) => Err("panicked, but the backtrace is not complete"),
         (true, true) => Err(
-            "panicked, but the backtrace is not in doubt, although the scenario expects a doubt",
+            "panicked with a complete backtrace, but the scenario expects a backtrace that is marked as in doubt",
         ),
     }
 }

@@ -142,7 +142,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
             }
         };
         let low = packed.split_at_checked(count.into());
-        let (low, rest) = low.context("the packed memory words are truncated")?;
+        let (low, rest) = low.context("the packed memory words in the line are truncated")?;
         packed = rest;
         let mut word = upper.to_le_bytes();
         word[..low.len()].copy_from_slice(low);

@@ -38,7 +38,7 @@ fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
     let (stub, listener) = GdbStub::listen(port)?;
     let connect = stub.connect(image);
     say(format_args!(
-        "the dump waits for a connection from gdb; type: {connect} -ex backtrace"
+        "waiting for a connection from gdb; type: {connect} -ex backtrace"
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
     answer(remote, Box::new(stream))

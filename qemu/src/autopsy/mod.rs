@@ -40,7 +40,7 @@ pub struct Autopsy {
     pub registers: Option<PathBuf>,
 
     /// With --registers, use the contents of FILE as the memory at the virtual address ADDRESS. Pass the memory of all stacks.
-    /// Unless you also pass .note.gnu.build-id or the code, no backtrace is reported as complete. Can be repeated
+    /// If you also pass .note.gnu.build-id or the code, backtraces can be reported as complete. Can be repeated
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 
@@ -141,7 +141,7 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
                 "{path} contains no dump sent by a kernel, and no stack written by print_stack"
             ),
             false => anyhow!(
-                "{path} contains no dump sent by a kernel, which --interactive and --gdb need"
+                "{path} contains no dump sent by a kernel, so --interactive and --gdb are not available"
             ),
         };
         return Err(Failure::usage(error));

@@ -228,7 +228,7 @@ impl<'a> Lines<'a> {
             }
         };
         say(format_args!(
-            "line {line} contains {name}+{offset:#x}/{size:#x}, but in the image, the address in line {line} belongs to {found}; {result}"
+            "line {line} contains {name}+{offset:#x}/{size:#x}, but the image has {found} at the address in this line; {result}"
         ));
         if self.build == Build::Unknown {
             self.build = Build::Contradicted;

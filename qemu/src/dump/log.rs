@@ -66,12 +66,12 @@ impl Logged {
                     let size = arch.word();
                     let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
-                    let problem = "the log contains a stack from another image";
+                    let problem = "the log contains the stack of another image";
                     if let Some((said, build)) = said.zip(build)
                         && said != build
                     {
                         bail!(
-                            "the log contains a stack from another image with build id {said}, expected {build}"
+                            "the log contains the stack of an image with build id {said}, expected build id {build}"
                         );
                     }
                     let moved_by = moved_by.map(|by| by.context(problem)).transpose()?;
@@ -132,7 +132,7 @@ fn words<'l>(
             next = next.wrapping_add(size);
         }
     }
-    bail!("the log ends in the middle of a stack")
+    bail!("the log ends before the line `end of stack`")
 }
 
 impl Source for Logged {

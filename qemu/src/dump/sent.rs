@@ -235,16 +235,17 @@ impl Source for Sent {
     }
 
     fn state(&mut self, cpu: usize) -> Result<State> {
-        let cpu = self.cpus.get(&cpu);
-        let cpu = cpu.context(
-            "the dump contains no registers of this CPU, which may not have been running",
-        )?;
-        match cpu.state {
+        let sent = self.cpus.get(&cpu).with_context(|| {
+            format!(
+                "the dump contains no registers of cpu {cpu}; this CPU may not have been running"
+            )
+        })?;
+        match sent.state {
             Some(state) => Ok(state),
-            None if cpu.registers.is_empty() => {
-                bail!("the CPU did not answer the kernel's request for its registers")
+            None if sent.registers.is_empty() => {
+                bail!("cpu {cpu} did not answer the kernel's request for its registers")
             }
-            None => bail!("the dump does not contain all registers of this CPU"),
+            None => bail!("the dump does not contain all registers of cpu {cpu}"),
         }
     }
 

@@ -139,7 +139,7 @@ pub(super) fn inherited(content: &[u8]) -> Result<File> {
         fcntl_setfd(&file, FdFlags::empty())?;
         Ok::<_, std::io::Error>(file)
     };
-    write().context("cannot write the files for a boot")
+    write().context("cannot write a temporary file for QEMU")
 }
 
 /// What a child calls a file that it inherits.

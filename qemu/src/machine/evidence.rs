@@ -49,7 +49,7 @@ fn ending(said: &Value) -> Option<Ending> {
         ("GUEST_PANICKED" | "GUEST_CRASHLOADED", _) => Some(Ending::Panicked),
         // QEMU ends at once then, with status 0 and without another event ("WATCHDOG").
         ("WATCHDOG", _) if said["data"]["action"] == "poweroff" => Some(Ending::FromOutside(
-            "a watchdog expired, with the option -action watchdog=poweroff".into(),
+            "a watchdog expired, and the option -action watchdog=poweroff ended QEMU".into(),
         )),
         ("SHUTDOWN", reason) => Some(Ending::FromOutside(reason.unwrap_or_default().into())),
         _ => None,

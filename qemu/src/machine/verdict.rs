@@ -114,8 +114,8 @@ impl Verdict {
             code if code == success => Self::Success,
             code if code == panicked => Self::Panicked,
             1 => Self::Failed(format!(
-                "QEMU ended with status 1: expected {success} for success or {panicked} for a panic; see the messages \
-                 of QEMU above; on x86_64, also check whether the kernel wrote 0 to isa-debug-exit"
+                "QEMU ended with status 1: expected {success} for success or {panicked} for a panic; see QEMU's messages \
+                 above. On x86_64, status 1 can also mean that the kernel wrote 0 to isa-debug-exit"
             )),
             code => Self::no_verdict(code, statuses),
         }

@@ -35,7 +35,7 @@ pub(super) fn write_tasks(
             let left = tasks.count - number;
             writeln!(
                 out,
-                "cannot read task {number} and the following tasks (at most {left} tasks)"
+                "cannot read task {number}; this task and all tasks with higher numbers are omitted (at most {left} tasks)"
             )?;
             break;
         }

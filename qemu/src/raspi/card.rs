@@ -39,7 +39,7 @@ pub struct Card {
     #[arg(long, value_enum)]
     pub board: Model,
 
-    /// Folder to write to; created if it does not exist
+    /// Folder to write to. If the folder does not exist, the command creates it
     #[arg(short, value_name = "FOLDER")]
     pub output: PathBuf,
 

@@ -61,7 +61,7 @@ pub static KINDS: [Kind; 8] = [
     ON_X86_64,
     Kind {
         name: "higher-half",
-        about: "the kernel `multiboot`, but linked to the upper half of the address space",
+        about: "x86-64 kernel like `multiboot`, linked to the upper half of the address space",
         kernel: "higher",
         physical: Some("0xffff_8000_0000_0000"),
         ..ON_X86_64

@@ -52,8 +52,7 @@ fn without_a_map_lists_are_the_same() {
     assert!(ends.iter().all(is_complete), "{ends:?}");
 
     // A map is made from the code.
-    let made =
-        ", tables for unwinding synthesized from the image's code, exception tables used for ";
+    let made = ", unwind tables were synthesized from the image's code, exception tables used for ";
     let image = without(folder.path(), &[".unwind_map"]);
     let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
@@ -100,7 +99,7 @@ fn without_any_table_rows_are_made_from_the_code() {
     let image = without(folder.path(), &all);
     let (names, ends) = lists(
         &image,
-        ", tables for unwinding synthesized from the image's code\n",
+        ", unwind tables were synthesized from the image's code\n",
     );
     assert_eq!(names, expected);
     for end in ends {

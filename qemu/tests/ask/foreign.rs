@@ -67,7 +67,7 @@ fn a_kernel_of_somebody_else_is_walked_by_rows_that_are_proven_here() {
     let (arch, profile) = (Arch::X86_64, Profile::Debug);
     let built = kernel.build(Kernel { arch, profile });
     let asked = after_a_second(&built.image);
-    let says = ", tables for unwinding synthesized from the image's code, no stacks declared\n";
+    let says = ", unwind tables were synthesized from the image's code, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);
     let [report] = &asked.reports[..] else {
         panic!("{}", asked.text);

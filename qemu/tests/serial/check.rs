@@ -183,7 +183,7 @@ fn every_step_is_equal_on_qemus_board() {
     session.press("\n");
     let text = session.end().expect(0).text();
     assert!(
-        text.contains("2 panic: equal: complete, 13 frames in the first backtrace; the 3 other backtraces are equal, too\n"),
+        text.contains("2 panic: equal: the first backtrace (complete, 13 frames) and the 3 other backtraces match QEMU's output\n"),
         "{text}"
     );
     assert_eq!(bench.verdicts(), ["equal"; 9], "{text}");

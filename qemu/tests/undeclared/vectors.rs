@@ -51,7 +51,7 @@ fn an_exception_in_vectors_without_directives_interrupts_a_leaf() {
             (true, "tables verified"),
             (
                 false,
-                "tables for unwinding synthesized from the image's code",
+                "unwind tables were synthesized from the image's code",
             ),
         ];
         for (has_tables, tables) in links {

@@ -100,7 +100,7 @@ impl fmt::Display for Arm {
         let after = if has_exceptions { ", " } else { "" };
         match (self.verified.map, self.is_made) {
             (Ok(_), true) => {
-                f.write_str("tables for unwinding synthesized from the image's code")?;
+                f.write_str("unwind tables were synthesized from the image's code")?;
                 f.write_str(after)?;
             }
             (Ok(Verified { checksum: true, .. }), false) => write!(f, "tables verified{after}")?,

@@ -85,9 +85,7 @@ impl fmt::Display for SFrame {
                 checksum: false, ..
             })) => f.write_str("tables without checksum"),
             Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}"),
-            Origin::Made(_) => {
-                f.write_str("tables for unwinding synthesized from the image's code")
-            }
+            Origin::Made(_) => f.write_str("unwind tables were synthesized from the image's code"),
             Origin::Nowhere(why) => write!(f, "no tables: {why}"),
         }
     }

@@ -87,7 +87,7 @@ fn summary(heard: &Heard) -> String {
         (0, _) => format!("{} lines", heard.lines.len()),
         (1, Some(end)) => end.to_owned(),
         (count, end) => format!(
-            "{last_line} in the first backtrace; the {others} other backtraces are equal, too",
+            "the first backtrace ({last_line}) and the {others} other backtraces match QEMU's output",
             last_line = end.unwrap_or_default(),
             others = count - 1
         ),

@@ -24,11 +24,11 @@ pub(super) fn advice(board: Model) -> &'static str {
     match board {
         Model::Raspi5 => {
             "check the power, the three files on the card, and the two wires at the connector between the HDMI sockets (ground to \
-             ground, the board's output to the adapter's input); press Enter to end this step"
+             ground, the board's output to the adapter's input). Press Enter to end this step"
         }
         Model::Raspi3 | Model::Raspi4 => {
             "check the power, the wires (ground to pin 6, the adapter's input to pin 8, the adapter's output to pin 10), and the files on the \
-             card; if the board does not reset itself, switch its power off and on; press Enter to end this step"
+             card. If the board does not reset itself, switch its power off and on. Press Enter to end this step"
         }
     }
 }

@@ -73,7 +73,7 @@ pub struct Check {
     )]
     pub output: PathBuf,
 
-    /// With --check, start at this step, and keep the results of earlier steps from the file of an earlier check
+    /// With --check, start at this step. The results of earlier steps are taken from the existing results file (--output)
     #[arg(long, value_name = "STEP", requires = "check", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(LAST)))]
     pub from: u8,
 }
