@@ -40,7 +40,7 @@ pub struct Autopsy {
     pub registers: Option<PathBuf>,
 
     /// With --registers, use the contents of FILE as the memory at the virtual address ADDRESS. Pass the memory of all stacks.
-    /// If you also pass .note.gnu.build-id or the code, backtraces can be reported as complete. Can be repeated
+    /// Also pass the memory of .note.gnu.build-id or of the code, so that backtraces can be complete. Can be repeated
     #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
     pub memory: Vec<Place>,
 

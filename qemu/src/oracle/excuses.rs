@@ -205,14 +205,18 @@ const EXCUSES: &[Excuse] = &[
         why: "on ARMv7-A, the function loads the stack pointer from its argument, and its unwind rows after this instruction are unproven",
     },
     Excuse {
-        reasons: &["the function's unwind row is valid only at call instructions"],
+        reasons: &[
+            "the function's unwind row is valid only at call instructions",
+        ],
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
         why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
     },
     Excuse {
-        reasons: &["the function's unwind row is valid only at call instructions"],
+        reasons: &[
+            "the function's unwind row is valid only at call instructions",
+        ],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],
