@@ -135,7 +135,7 @@ pub struct Cli {
     pub profile: Option<PathBuf>,
 
     /// Take N samples per second, measured by the machine's own clock: one second is 62.5 million instructions. With several
-    /// CPUs, N is the maximum
+    /// CPUs, the rate can be lower than N
     #[arg(
         long,
         value_name = "N",

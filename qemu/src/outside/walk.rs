@@ -16,8 +16,7 @@ use super::told::Told;
 pub(super) const SHOWN: (u32, u32) = (256, 32);
 
 /// Why a walk ends that could go on.
-const TOO_LONG: End =
-    End::Unusable("the backtrace of this stack reached its time limit of one second");
+const TOO_LONG: End = End::Unusable("the backtrace reached its time limit of one second");
 
 /// The stack of a walk whose last frames a scan has found.
 #[derive(Debug, Default)]

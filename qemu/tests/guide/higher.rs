@@ -116,7 +116,7 @@ fn what_is_told_wrongly_is_not_believed() {
         r main
         r long_mode
     ";
-    let why = "no page tables at the address passed to physical_memory_at";
+    let why = "the memory at the address passed to physical_memory_at contains no page tables";
     for address in [
         "0xffff_8000_0020_0000",
         "0xffff_8000_0000_0008",

@@ -77,7 +77,7 @@ impl Mapped {
         let is_right = physical.is_multiple_of(0x1000) && mapped.holds(mapped.tables.first());
         is_right
             .then_some(mapped)
-            .ok_or("no page tables at the address passed to physical_memory_at")
+            .ok_or("the memory at the address passed to physical_memory_at contains no page tables")
     }
 
     /// Whether memory that can be read is mapped at this address.
