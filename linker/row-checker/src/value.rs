@@ -126,7 +126,7 @@ impl Why {
             }
             Self::NoWay => "the code is unreachable",
             Self::Taken => {
-                "the program uses the address of the code as a value, but no function symbol has this address"
+                "the program uses the address of the code as a value, but declares no function at this address"
             }
             Self::AnyJump => "a jump with unknown targets may reach the code",
             Self::DeclaredOtherwise => {
