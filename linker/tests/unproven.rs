@@ -365,8 +365,8 @@ SECTIONS {
     . = ALIGN(4096); constants_start = .;
     .rodata : { *(.rodata .rodata.*) }
     constants_end = .; . = ALIGN(4096);
+    .eh_frame : { KEEP(*(.eh_frame)) }
     .data : { *(.data .data.*) }
-    /DISCARD/ : { *(.eh_frame*) }
 }
 ";
     let folder = folder("unproven-in-constants");
