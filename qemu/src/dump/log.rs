@@ -198,7 +198,7 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
         assert!(
             error
                 .to_string()
-                .contains("another image with build id 5c868ddb")
+                .contains("of an image with build id 5c868ddb")
         );
     }
 
