@@ -75,7 +75,7 @@ pub const ENTRY_TABLE: [u8; 52] = [
 
 /// A rule map at 0x2000 of the functions in [`TABLE`]: header, region, four rules, blocks, page, four changes, checksum.
 pub const MAP: [u8; 148] = [
-    0x55, 0x4d, 0x41, 0x50, 4, 3, 0, 1, 0x94, 0, 0, 0, //
+    0x55, 0x4d, 0x41, 0x50, 5, 3, 0, 1, 0x94, 0, 0, 0, //
     1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
     1, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, //
     0, 0x20, 0, 0, 0, 0, 0, 0, //
@@ -88,5 +88,5 @@ pub const MAP: [u8; 148] = [
     4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, //
     0, 0, 0, 0, 4, 0, //
     0, 2, 0x10, 3, 0x11, 1, 0x30, 4, //
-    0x8e, 0xc, 0xac, 0x43, //
+    0x57, 0x8, 0x74, 0x2e, //
 ];
