@@ -184,7 +184,7 @@ fn a_program_reports_itself_by_tables_made_from_its_own_file() {
     assert_eq!(found.collect::<Vec<_>>(), names, "{text}");
     // The rows are those of the compiler, which nothing has checked.
     let end = format!(
-        "end of backtrace: outermost function reached, from frame 1 on in doubt (the unwind tables contain no proof of their rows), {} frames",
+        "end of backtrace: outermost function reached, from frame 1 on in doubt (the unwind tables contain no proof that their rows are correct), {} frames",
         names.len()
     );
     assert!(text.lines().any(|line| line == end), "{text}");

@@ -39,7 +39,7 @@ pub fn reason(end: &End) -> &'static str {
         }
         End::OnlyAtCalls(_) => "the function's unwind row is valid only at call instructions",
         End::UnprovenRow(_) => "an unproven row",
-        End::UnprovenTables => "the unwind tables contain no proof of their rows",
+        End::UnprovenTables => "the unwind tables contain no proof that their rows are correct",
         End::StartInDoubt => "the first frame of the backtrace is in doubt",
         End::MayHaveRun => "the task may have run during the backtrace",
         End::Limit => "the backtrace reached the maximum number of frames",
@@ -205,18 +205,14 @@ const EXCUSES: &[Excuse] = &[
         why: "on ARMv7-A, the function loads the stack pointer from its argument, and its unwind rows after this instruction are unproven",
     },
     Excuse {
-        reasons: &[
-            "the function's unwind row is valid only at call instructions",
-        ],
+        reasons: &["the function's unwind row is valid only at call instructions"],
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
         why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
     },
     Excuse {
-        reasons: &[
-            "the function's unwind row is valid only at call instructions",
-        ],
+        reasons: &["the function's unwind row is valid only at call instructions"],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],

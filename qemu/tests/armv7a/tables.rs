@@ -65,7 +65,7 @@ fn without_a_map_lists_are_the_same() {
     for (end, names) in ends.iter().zip(&names) {
         let last = names.len() - 1;
         let doubt = format!(
-            "outermost function reached, from frame {last} on in doubt (the unwind tables contain no proof of their rows), "
+            "outermost function reached, from frame {last} on in doubt (the unwind tables contain no proof that their rows are correct), "
         );
         assert!(end.contains(&doubt), "{end}");
     }

@@ -59,7 +59,7 @@ impl fmt::Display for Error {
         };
         let filled = texts! { *self, numbers;
             Self::StartHasBit31 => "bit 31 of the function offset in .ARM.exidx is set, but must be 0",
-            Self::NotSorted => "the function does not start after the previous function in .ARM.exidx",
+            Self::NotSorted => "the entries in .ARM.exidx are not sorted by function address",
             Self::OutsideTable(_) => "the unwind table entry refers to address $, which is outside .ARM.extab",
             Self::Reserved(_) => "the unwind table entry names personality routine #, which does not exist",
             Self::UnknownPersonality(_) => "the personality routine at address $, which the unwind table entry uses, is unknown",

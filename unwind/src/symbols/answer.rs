@@ -357,7 +357,7 @@ impl PartialEq<str> for Text<'_> {
 
 const _: () = assert!(
     LINE_UNKNOWN == 1,
-    "LINE_UNKNOWN must be 1, because Record::line uses 0 for an unknown line"
+    "LINE_UNKNOWN must be 1, because Edge::line subtracts 1 from a stored line, and the result 0 is an unknown line"
 );
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl End {
                 Filled::of("@ is outside all known code", pc)
             }
             Self::UnprovenRow(frame) => Filled::of(" of frame #", frame.into()),
-            Self::CalledElsewhere(_, target) => Filled::of(", but @", target),
+            Self::CalledElsewhere(_, target) => Filled::of(", but a call to @", target),
             _ => Filled::NONE,
         };
         [self.first(), more]
@@ -59,7 +59,7 @@ impl End {
             Self::BaseUnknown(_) => "it is unknown whether the stack begins at address @",
             Self::User(_) => "user code reached at @",
             Self::TrapNotAtBase(_) => "the trap frame of user code ends at address @, which is not the upper end of a declared stack",
-            Self::TrapEndUnknown => "it is unknown at which address the trap frame of user code ends",
+            Self::TrapEndUnknown => "the end address of the trap frame of user code is unknown",
             Self::UserInKernel(_) => "the trap frame indicates user code, but address @ is in kernel code",
             Self::NoTables(_) => "no .sframe table: ",
             Self::Unusable(_) => "",
@@ -68,11 +68,11 @@ impl End {
             Self::BadPc(_) => "the program counter ",
             Self::BadReturnAddress(_) => "the return address ",
             Self::NoCall(_) => "no call instruction precedes the return address @",
-            Self::CalledElsewhere(..) => "the call before return address @ does not call the function of the frame",
+            Self::CalledElsewhere(..) => "return address @ does not follow a call to the function in the previous frame",
             Self::CallsUnchecked => "calls were not checked, because the bytes of the code are unavailable",
             Self::UnprovenRow(_) => "no proof for the unwind row",
-            Self::UnprovenTables => "the unwind tables contain no proof of their rows",
-            Self::StartInDoubt => "the backtrace starts at a frame of another backtrace, and that other backtrace is in doubt",
+            Self::UnprovenTables => "the unwind tables contain no proof that their rows are correct",
+            Self::StartInDoubt => "this backtrace continues an earlier backtrace that is uncertain",
             Self::MayHaveRun => "the task may have run during the backtrace",
             Self::OnlyAtCalls(_) => "code was interrupted at address @, but its unwind row is valid only at calls",
             Self::NoStack(_) => "the stack pointer @ is outside all stacks that the backtrace may enter",
@@ -88,7 +88,7 @@ impl End {
             Self::TrapFrame(_) => "the trap frame at address @ has an unknown layout",
             Self::Limit => "the maximum number of frames was reached",
             Self::DamagedTables(_) => "the tables are damaged: ",
-            Self::LeftStack(_) => "the unwind row switches to another stack, but callers may be above address @ in the previous stack",
+            Self::LeftStack(_) => "the code switched to another stack, but the previous stack may contain callers above address @",
             Self::CodeChanged(_) => "the code at address @ differs from the linked code",
         }
     }

@@ -217,7 +217,7 @@ fn the_list_of_a_stopped_cpu_is_in_doubt_if_the_walk_to_its_start_is() {
     let complete = "end of backtrace: complete, 1 frames\n";
     assert_eq!(list(&CODE), [head, complete].concat());
     let in_doubt = "end of backtrace: outermost function reached, from frame 0 on in doubt \
-                    (the backtrace starts at a frame of another backtrace, and that other backtrace is in doubt), 1 frames\n";
+                    (this backtrace continues an earlier backtrace that is uncertain), 1 frames\n";
     assert_eq!(list(&ELSEWHERE), [head, in_doubt].concat());
 }
 

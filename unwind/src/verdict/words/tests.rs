@@ -28,7 +28,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::TrapEndUnknown,
-            "it is unknown at which address the trap frame of user code ends",
+            "the end address of the trap frame of user code is unknown",
         ),
         (
             End::UserInKernel(5),
@@ -79,7 +79,7 @@ fn every_ending_has_its_words() {
         ),
         (
             End::CalledElsewhere(10, 11),
-            "the call before return address 0x000000000000000a does not call the function of the frame, but 0x000000000000000b",
+            "return address 0x000000000000000a does not follow a call to the function in the previous frame, but a call to 0x000000000000000b",
         ),
         (
             End::CallsUnchecked,

@@ -278,8 +278,8 @@ fn a_call_of_another_function_is_a_doubt() {
     );
     assert!(
         walked.report.ends_with(
-            "   1: 0x0000000000001005 r\nend of backtrace: outermost function reached, from frame 1 on in doubt (the \
-             call before return address 0x0000000000001005 does not call the function of the frame, but 0x0000000000002200), 2 frames\n"
+            "   1: 0x0000000000001005 r\nend of backtrace: outermost function reached, from frame 1 on in doubt \
+             (return address 0x0000000000001005 does not follow a call to the function in the previous frame, but a call to 0x0000000000002200), 2 frames\n"
         ),
         "{}",
         walked.report

@@ -209,6 +209,6 @@ fn report_names_the_frame_with_the_unproven_row() {
     );
     assert_eq!(
         report(None),
-        "end of backtrace: outermost function reached, from frame 1 on in doubt (the unwind tables contain no proof of their rows), 2 frames"
+        "end of backtrace: outermost function reached, from frame 1 on in doubt (the unwind tables contain no proof that their rows are correct), 2 frames"
     );
 }
