@@ -109,7 +109,7 @@ impl fmt::Display for Construct {
             Self::NeedsVersion3(what) => write!(f, "{what} require SFrame version 3 (--sframe=v3)"),
             Self::TooManyRows(rows) => write!(
                 f,
-                "the function has {rows} rows, more than the maximum of 65535"
+                "the function has {rows} unwind rows, but the maximum is 65535"
             ),
             Self::TooLong => f.write_str("the function has more than 4 GiB of code"),
             Self::Overlaps(start) => write!(f, "the function overlaps the function at {start:#x}"),

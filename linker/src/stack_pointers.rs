@@ -40,7 +40,7 @@ impl LoadedStackPointers {
             let value = decoder.and_then(|decoder| loaded.value(&program, decoder));
             value.with_context(|| {
                 format!(
-                    "the code at {start:#x} loads a constant into the stack pointer in the link without unwind tables, but not in the link with unwind tables",
+                    "adding the unwind tables changed the code at {start:#x}, which no longer loads a constant into the stack pointer",
                     start = range.start
                 )
             })

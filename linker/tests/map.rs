@@ -204,8 +204,7 @@ fn without_a_map_the_table_is_loaded() {
         &object,
         &["--sframe-load=map", "--sframe-repair=no"],
     );
-    let warning =
-        "sframe-link: warning: the link created no unwind rule map, so the image uses .sframe: ";
+    let warning = "sframe-link: warning: the image uses .sframe, because the link created no unwind rule map: ";
     assert!(said.contains(warning), "{said}");
     let data = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&data).unwrap();

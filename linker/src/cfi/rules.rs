@@ -217,7 +217,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             Rule::Saved { .. } if self.architecture.stack_pointer_offset != 0 => {
                 return Err(rule(
                     of,
-                    "unsupported rule: the value is loaded from memory, but differs from the CFA",
+                    "unsupported rule: SFrame cannot express a stack pointer that is loaded from memory and differs from the CFA",
                 ));
             }
             other => other,

@@ -81,7 +81,9 @@ pub(super) fn link_and_fill(
             Linked::Again(other) => attempt = other,
         }
     }
-    let why = format!("no place for the unwind tables after all code: {PLACE_THEM}");
+    let why = format!(
+        "sframe-link found no place for the unwind tables after the last section with code: {PLACE_THEM}"
+    );
     untabled::link(line, linker, names, &why)
 }
 

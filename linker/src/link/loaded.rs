@@ -47,7 +47,7 @@ pub(super) fn check_same(checked: &Image<'_>, stripped: &Image<'_>) -> Result<()
     }
     ensure!(
         program_headers(&checked.file)? == program_headers(&stripped.file)?,
-        differs("the program headers of the stripped image are different")
+        differs("the stripped image and the unstripped image have different program headers")
     );
     // The headers, and what fills the space between sections.
     for (segment, other) in checked.file.segments().zip(stripped.file.segments()) {

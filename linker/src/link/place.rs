@@ -59,7 +59,7 @@ pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
             bail!(
-                "no place for section {section}, because {symbol} is not defined: {PLACE_THEM}",
+                "section {section} has no place in the image, because symbol {symbol} is not defined: {PLACE_THEM}",
                 section = place.section
             );
         }
@@ -218,7 +218,7 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
 
 fn no_place(place: &TableSection) -> String {
     format!(
-        "no place for section {section}: {PLACE_THEM}",
+        "section {section} has no place in the image: {PLACE_THEM}",
         section = place.section
     )
 }

@@ -21,7 +21,7 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         return None;
     }
     let why = if tables.code.has_lines {
-        "sframe-link does not recognize calls and instructions that can fault on the architecture of the image"
+        "for the architecture of the image, sframe-link cannot recognize calls or instructions that can fault"
     } else {
         "the image has no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
@@ -46,7 +46,7 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     for (why, text) in [
         (
             Disagreement::Other,
-            "debug information describes a different function at the address: correct the symbol sizes (.size), and keep all symbols",
+            "debug information and the symbol table name different functions at the address. Correct the symbol sizes (.size directives), and do not remove symbols",
         ),
         (
             Disagreement::NoFunction,
@@ -78,7 +78,9 @@ pub fn no_map(tables: &Tables) -> Option<String> {
         return None;
     };
     Some(match &tables.table {
-        Some(_) => format!("the link created no unwind rule map, so the image uses .sframe: {why}"),
+        Some(_) => {
+            format!("the image uses .sframe, because the link created no unwind rule map: {why}")
+        }
         None => format!("the link created no unwind rule map: {why}"),
     })
 }
@@ -157,7 +159,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             .filter(|(_, count)| *count != Count::default());
         for (origin, count) in others {
             lines.push(format!(
-                "of these functions and rows, {functions} functions and {rows} rows are {origin}",
+                "functions and unwind rows that are {origin}: {functions} functions, {rows} rows",
                 functions = count.functions,
                 rows = count.rows
             ));
@@ -168,7 +170,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     lines.extend(unproven(tables));
     if let Some(blob) = &tables.blob {
         lines.push(format!(
-            ".symbols: level {level}, {functions} functions, {rows} rows, {bytes} bytes",
+            ".symbols: level of detail {level}, {functions} functions, {rows} rows, {bytes} bytes",
             level = blob.level(),
             functions = blob.function_count(),
             rows = blob.row_count(),

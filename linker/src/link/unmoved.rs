@@ -64,7 +64,7 @@ impl Tables {
             let (from, to) = (before.address, after.address);
             ensure!(
                 before.name == after.name && from == to,
-                "without unwind tables, section {name} is at {from:#x}, but with unwind tables, section {other} is at {to:#x}: {MOVED}",
+                "adding the unwind tables moved sections with code (before: {name} at {from:#x}, after: {other} at {to:#x}): {MOVED}",
                 other = printable(&String::from_utf8_lossy(&after.name)),
             );
             let (from, to) = (before.bytes.len(), after.bytes.len());
@@ -148,7 +148,7 @@ impl Tables {
             .find(|(before, after)| before != after);
         if let Some((before, after)) = moved {
             bail!(
-                "the link without unwind tables has symbol {before} at {from:#x}, but the link with unwind tables has symbol {after} at {to:#x} instead: {MOVED}",
+                "adding the unwind tables moved or changed symbols (before: {before} at {from:#x}, after: {after} at {to:#x}): {MOVED}",
                 before = printable(&before.name),
                 from = before.start,
                 after = printable(&after.name),

@@ -48,8 +48,8 @@ impl Rows {
         let is_empty = frames.functions.is_empty() && frames.left_out.is_empty();
         ensure!(
             !is_empty || image.architecture.abi.is_some(),
-            "the image has no .debug_frame{without}: compile with debug information. For code without debug information, keep all symbols, \
-             including the mapping symbols ($a, $t and $d)"
+            "the image has no .debug_frame{without}: compile with debug information. If some code has no debug information, \
+             keep all symbols, including the mapping symbols $a, $t and $d, so that sframe-link can derive unwind rows from that code"
         );
         ensure!(
             !is_empty,

@@ -170,7 +170,9 @@ impl<'a> Writer<'a> {
                 bytes.push(match path.edges.len() {
                     0 => format::OP_OUTER,
                     1 => format::OP_OUTER_ELSEWHERE,
-                    _ => unreachable!("an outermost frame has more than one edge"),
+                    _ => unreachable!(
+                        "a row that stores only the outermost frame contains inlined frames"
+                    ),
                 });
                 number(bytes, length);
                 (path, &path.edges[..])

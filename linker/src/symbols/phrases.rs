@@ -127,7 +127,7 @@ fn write(grammar: &Rules, uses: &[u32]) -> Compressed {
     let (text, starts) = lay_out(grammar, uses);
     assert!(
         text.len() <= PHRASES_TEXT_MAX,
-        "the phrases are longer than PHRASES_TEXT_MAX bytes"
+        "the compression phrases of .symbols are longer than PHRASES_TEXT_MAX bytes in total"
     );
     let mut order: Vec<u32> = (0..uses.len() as u32)
         .filter(|symbol| uses[*symbol as usize] > 0)

@@ -246,7 +246,7 @@ impl<'data> Symbol<'data> {
             let end = at.checked_add(length.into());
             let part = end.and_then(|end| text.get(at..end));
             let part =
-                part.with_context(|| format!("the {what} of the symbol, at offset {at}, extends past the end of the SYMT text"))?;
+                part.with_context(|| format!("the {what} of a symbol starts at offset {at} of the string table in the SYMT file and extends past the end of this table"))?;
             str::from_utf8(part)
                 .with_context(|| format!("the {what} of the symbol is not valid UTF-8"))
         };

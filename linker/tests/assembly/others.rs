@@ -71,7 +71,7 @@ size = 4 bytes, attr = \"F\"  switched
         left_out,
         [
             "odd+0x2 at 0xffffffff8010002a (2 bytes): CFA: the CFA offset is not a multiple of 8",
-            "switched+0x4 at 0xffffffff80100030 (2 bytes): stack pointer: unsupported rule: the value is loaded from memory, but differs from the CFA",
+            "switched+0x4 at 0xffffffff80100030 (2 bytes): stack pointer: unsupported rule: SFrame cannot express a stack pointer that is loaded from memory and differs from the CFA",
         ]
     );
 }

@@ -82,8 +82,8 @@ fn text_counts_what_was_mended() {
     let (_, output) = image_with(&folder, TARGET, PROGRAM, &[]);
     let text = stderr(&output);
     for expected in [
-        "of these functions and rows, 1 functions and 1 rows are corrected\n",
-        "of these functions and rows, 1 functions and 3 rows are synthesized from the code\n",
+        "functions and unwind rows that are corrected: 1 functions, 1 rows\n",
+        "functions and unwind rows that are synthesized from the code: 1 functions, 3 rows\n",
         "contradicts the code at 1 places: unwind rows were corrected for 6 bytes and removed for 0 bytes\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");

@@ -94,7 +94,7 @@ fn more_code_sections_than_attempts_are_linked_without_tables() {
     let arguments = [&**ld, "-e", "_start", "-o", "image", &object];
     let output = run(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    let warning = "sframe-link: warning: image is linked without unwind tables: no place for the unwind tables after all code: ";
+    let warning = "sframe-link: warning: image is linked without unwind tables: sframe-link found no place for the unwind tables after the last section with code: ";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
     let image = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&image).unwrap();

@@ -14,7 +14,7 @@ fn a_script_with_a_place_for_one_table_is_refused() {
     refuses(
         &folder,
         &output,
-        "image: no place for section .symbols, because __symbols_start is not defined: add INCLUDE tables.ld to the linker script after every \
+        "image: section .symbols has no place in the image, because symbol __symbols_start is not defined: add INCLUDE tables.ld to the linker script after every \
          section that contains code (`sframe-link --sframe-script` prints tables.ld)",
     );
 }
@@ -95,8 +95,7 @@ fn code_without_names_must_not_move() {
     for switches in [&[][..], &["-s"], &["--symbols=none"]] {
         let (folder, output) = link_unnamed("moved_section", &moved, switches);
         let said = stderr(&output);
-        let expected =
-            "sframe-link: error: image: without unwind tables, section .more is at 0xffffffff80100";
+        let expected = "sframe-link: error: image: adding the unwind tables moved sections with code (before: .more at 0xffffffff80100";
         assert!(said.contains(expected), "{switches:?}: {said}");
         assert!(
             said.contains(": in the linker script, add INCLUDE"),
