@@ -73,7 +73,7 @@ fn a_look_up_tells_the_row_and_which_table_has_it() {
         ),
         (
             switches + 12,
-            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, from the exception table (the row is valid only at calls)",
+            "switches+0xc/0x18, cfa r4+8, ra c-4, fp u, r4 c-8, from the exception table, whose rows are valid only at call instructions",
         ),
         (
             at("silent"),
@@ -202,7 +202,7 @@ fn a_check_compares_the_map_with_the_code() {
     let said = stdout(&output);
     assert!(output.status.success(), "{said}");
     for expected in [
-        "; the unwind table contradicts the code at 0 places\n",
+        "\nthe unwind table contradicts the code at 0 places\n",
         " addresses: 0 differences\n",
         "all 5 entries of .ARM.exidx can be read\n",
         "an unwind rule map cannot describe the function at 0x40200040 (4 bytes): there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns\n",
@@ -216,7 +216,8 @@ fn a_check_compares_the_map_with_the_code() {
     let output = check(&changed);
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let line = "0x4020001a, 2 bytes, in_thumb+0x2: the table is wrong\n";
+    let line =
+        "0x4020001a, 2 bytes, in_thumb+0x2: the unwind table for these instructions is wrong\n";
     assert!(said.contains(line), "{said}");
     let line = "22 addresses: 2 differences\n";
     assert!(said.contains(line), "{said}");
@@ -351,7 +352,7 @@ fn what_has_no_tables_is_said() {
     let said = stdout(&sframe(&["lookup", address], &library));
     assert!(
         said.ends_with(
-            ", cfa sp+8, ra c-4, fp u, r4 c-8, from the exception table (the row is valid only at calls)\n"
+            ", cfa sp+8, ra c-4, fp u, r4 c-8, from the exception table, whose rows are valid only at call instructions\n"
         ),
         "{said}"
     );

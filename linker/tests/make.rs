@@ -37,19 +37,22 @@ fn a_program_with_tables_runs_and_shows_them() {
     let (once, twice) = (folder.join("once"), folder.join("twice"));
     let first = make(program, &once, &["--symbols=names"]);
     assert!(first.starts_with(".sframe: "), "{first}");
-    assert!(first.contains("\n.symbols: level names, "), "{first}");
+    assert!(
+        first.contains("\n.symbols: level of detail names, "),
+        "{first}"
+    );
     assert_only_appended(program, &once);
 
     // It runs, and reads itself.
     let dump = succeed(Command::new(&once).arg("stats").arg(&once));
-    assert!(stdout(&dump).contains(" flexible functions"));
+    assert!(stdout(&dump).contains(", flexible functions: "));
 
     // Made again, the sections are replaced. What was made from the code is now in a table that is there.
     let second = make(&once, &twice, &["--symbols=names"]);
     let said = |text: &str| -> Vec<String> {
         let lines = text
             .lines()
-            .filter(|line| !line.starts_with("of these functions and rows, "));
+            .filter(|line| !line.starts_with("functions and unwind rows that are "));
         lines.map(str::to_owned).collect()
     };
     assert_eq!(said(&second), said(&first));

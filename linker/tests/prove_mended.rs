@@ -108,10 +108,10 @@ fn rows_are_kept_replaced_and_taken_out() {
   +0 sp+8 u c-8
 ",
         "\
-68.00 % of 25 bytes of code are verified: 9 have a right row, 5 have a wrong row, 3 have a wrong row whose correction is unknown, and 0 have no row
+verified code: 68.00 % of 25 bytes. Right unwind row: 9 bytes, wrong unwind row with a known correction: 5 bytes, wrong unwind row without a known correction: 3 bytes, no unwind row: 0 bytes
     not verified, 3 bytes: the code contains an indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
-verified functions: 2 of 5 (40.00 %), including 1 with corrected rows
+verified functions: 2 of 5 (40.00 %), functions with unwind rows that sframe-link corrected: 1
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
     not verified, 1 functions: the code contains an indirect jump with unknown targets
     not verified, 1 functions: unreachable code
@@ -166,11 +166,11 @@ fn rows_are_made() {
 51..63 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
-65.00 % of 60 bytes of code are verified: 21 have a right row, 0 have a wrong row, 0 have a wrong row whose correction is unknown, and 18 have no row
+verified code: 65.00 % of 60 bytes. Right unwind row: 21 bytes, wrong unwind row with a known correction: 0 bytes, wrong unwind row without a known correction: 0 bytes, no unwind row: 18 bytes
     no row, 12 bytes: no call of the function was found, and no path through the function returns
     no row, 7 bytes: the code contains an indirect jump with unknown targets
     no row, 2 bytes: unreachable code
-verified functions: 1 of 1 (100.00 %), including 0 with corrected rows
+verified functions: 1 of 1 (100.00 %), functions with unwind rows that sframe-link corrected: 0
 3 bytes fill room
 21..24 made
 26..36 made
@@ -210,8 +210,8 @@ fn handlers_are_signal_frames() {
   +2 (sp+24) u (sp+0)
 ",
         "\
-100.00 % of 13 bytes of code are verified: 3 have a right row, 6 have a wrong row, 0 have a wrong row whose correction is unknown, and 4 have no row
-verified functions: 2 of 2 (100.00 %), including 2 with corrected rows
+verified code: 100.00 % of 13 bytes. Right unwind row: 3 bytes, wrong unwind row with a known correction: 6 bytes, wrong unwind row without a known correction: 0 bytes, no unwind row: 4 bytes
+verified functions: 2 of 2 (100.00 %), functions with unwind rows that sframe-link corrected: 2
 0 bytes fill room
 1..3: (sp+24) u (sp+0), is (sp+32) u (sp+8), at nop after push rax
 9..10: sp+8 u c-8, is (sp+24) u (sp+0), at push rax after iretq
@@ -253,8 +253,8 @@ fn keys_are_kept() {
   +12 sp+0 u u
 ",
         "\
-100.00 % of 36 bytes of code are verified: 16 have a right row, 4 have a wrong row, 0 have a wrong row whose correction is unknown, and 16 have no row
-verified functions: 1 of 1 (100.00 %), including 1 with corrected rows
+verified code: 100.00 % of 36 bytes. Right unwind row: 16 bytes, wrong unwind row with a known correction: 4 bytes, wrong unwind row without a known correction: 0 bytes, no unwind row: 16 bytes
+verified functions: 1 of 1 (100.00 %), functions with unwind rows that sframe-link corrected: 1
 4 bytes fill room
 8..12: sp+0 u u[s], is sp+16 u u[s], at add		sp, sp, #0x10 after sub		sp, sp, #0x10
 20..36 made
@@ -300,9 +300,9 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
 17..20 left out: there is no call frame information, and no row can be synthesized from the code: no call of the function was found, and no path through the function returns
 ",
         "\
-85.00 % of 20 bytes of code are verified: 11 have a right row, 1 have a wrong row, 2 have a wrong row whose correction is unknown, and 3 have no row
+verified code: 85.00 % of 20 bytes. Right unwind row: 11 bytes, wrong unwind row with a known correction: 1 bytes, wrong unwind row without a known correction: 2 bytes, no unwind row: 3 bytes
     no row, 3 bytes: no call of the function was found, and no path through the function returns
-verified functions: 0 of 1 (0.00 %), including 0 with corrected rows
+verified functions: 0 of 1 (0.00 %), functions with unwind rows that sframe-link corrected: 0
     wrong, 1 functions: the stack pointer is loaded from a register or from memory
 0 bytes fill room
 1..2: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx

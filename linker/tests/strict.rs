@@ -155,7 +155,7 @@ fn rows() {
         (
             1,
             0,
-            "note: .sframe: unwind rows start at the same address as the previous row (count: 1, first at 0x1020)\n",
+            "note: .sframe: consecutive unwind rows start at the same address (count: 1, first at 0x1020)\n",
         ),
         (
             1,

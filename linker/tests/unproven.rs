@@ -154,7 +154,9 @@ fn unproven_row_is_listed() {
     let (is_right, text) = check(&linked.path());
     assert!(is_right, "{text}");
     assert!(
-        text.contains("\nthe unwind tables mark the rows of 3 code bytes as unproven\n"),
+        text.contains(
+            "\nthe unwind tables mark the unwind rows for 3 bytes of code as not proven correct\n"
+        ),
         "{text}"
     );
     let lookup = |address: u64| {
@@ -166,7 +168,7 @@ fn unproven_row_is_listed() {
     assert!(lookup(to).contains(", unproven\n"), "{}", lookup(to));
     assert!(!lookup(from).contains("unproven"), "{}", lookup(from));
     let dump = stdout(&sframe(&["dump"], &linked.path()));
-    let line = format!("    unproven rows: pc = {loaded:#x}, size = 3 bytes\n");
+    let line = format!("    code with unproven unwind rows: pc = {loaded:#x}, size = 3 bytes\n");
     assert!(dump.contains(&line), "{dump}");
 }
 
@@ -250,7 +252,7 @@ fn check_fails_if_the_list_omits_an_unproven_row() {
     let (is_right, text) = check(&path);
     assert!(!is_right);
     assert!(
-        text.contains("error: the unwind tables do not mark the unproven rows of 2 code bytes"),
+        text.contains("error: the unwind tables do not mark all unproven unwind rows. The marks are missing for 2 bytes of code, "),
         "{text}"
     );
 }
@@ -307,7 +309,7 @@ fn size_beyond_file_is_not_looked_up() {
 #[test]
 fn sframe_check_finds_a_wrong_mark_of_an_entry() {
     let mut linked = Linked::new("unproven-marked", &[]);
-    let says = "error: the unwind tables mark the row at ";
+    let says = "error: the unwind tables mark the unwind row at ";
     assert!(!check(&linked.path()).1.contains(says));
     // The list ends with the number of its ranges and a magic. The highest byte of a range contains the mark.
     let magic = linked.data.windows(4).position(|bytes| bytes == b"SFPF");

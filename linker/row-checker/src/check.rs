@@ -41,7 +41,7 @@ pub struct Reason {
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.why.map_or(
-            "the code computes a value that differs from the unwind row",
+            "the value that follows from the code differs from the value in the unwind row",
             Why::words,
         ))
     }

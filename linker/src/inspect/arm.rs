@@ -81,7 +81,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     for left in &frames.left_out {
         writeln!(
             out,
-            "    damaged unwind rows of the function at {start:#x}, {size} bytes\n",
+            "    the unwind rows of the function at {start:#x} are damaged (function size: {size} bytes)\n",
             start = left.start,
             size = left.size
         )?;
@@ -172,7 +172,7 @@ pub(super) fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -
             );
             write!(
                 out,
-                ", {line}, from the exception table (the row is valid only at calls)"
+                ", {line}, from the exception table, whose rows are valid only at call instructions"
             )?;
         }
         Err(error) => write!(

@@ -103,38 +103,38 @@ impl Accepted {
         if let Some(bytes) = self.listed {
             writeln!(
                 out,
-                "the unwind tables mark the rows of {bytes} code bytes as unproven"
+                "the unwind tables mark the unwind rows for {bytes} bytes of code as not proven correct"
             )?;
         }
         if let Some((bytes, first)) = self.unlisted {
             writeln!(
                 out,
-                "error: the unwind tables do not mark the unproven rows of {bytes} code bytes (first at {first:#x}) as unproven; link the image again"
+                "error: the unwind tables do not mark all unproven unwind rows. The marks are missing for {bytes} bytes of code, first at {first:#x}. Link the image again to create new unwind tables"
             )?;
         }
         if let Some(at) = self.wrong_entry {
             writeln!(
                 out,
-                "error: the unwind tables mark the row at {at:#x} as `proven only if the CPU entered the function by a trap`, but the code does not prove the row; link the image again"
+                "error: the unwind tables mark the unwind row at {at:#x} as correct if a trap entered the function, but the code does not confirm this mark. Link the image again to create new unwind tables"
             )?;
         }
         if let Some(at) = self.wrong_link {
             writeln!(
                 out,
-                "error: for the code at {at:#x}, the unwind tables contain a link register location that the code does not prove; link the image again"
+                "error: the unwind tables state where the interrupted link register is at {at:#x}, but the code does not confirm this location. Link the image again to create new unwind tables"
             )?;
         }
         if let Some(at) = self.wrong_stack_pointer {
             writeln!(
                 out,
-                "error: for the code at {at:#x}, the unwind tables contain a stack pointer value that the code does not load; link the image again"
+                "error: the unwind tables state the value of the stack pointer at {at:#x}, but the code does not confirm this value. Link the image again to create new unwind tables"
             )?;
         }
         let mut reasons: Vec<_> = self.unproven.iter().collect();
         reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {
             let why = why.map_or(
-                "the code computes a value that differs from the unwind row",
+                "the value that follows from the code differs from the value in the unwind row",
                 Why::words,
             );
             let place = match symbols.at(*first) {

@@ -65,17 +65,17 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let bytes = list.bytes();
     writeln!(
         out,
-        "    Proof: {bytes} bytes of code have unproven unwind rows, and all other unwind rows are proven"
+        "    The unwind rows for {bytes} bytes of code are unproven. All other unwind rows are proven correct"
     )?;
     for (range, is_entered) in list.pieces() {
         let size = range.end.wrapping_sub(range.start);
         let unless = match is_entered {
-            true => " (the rows are proven only if the CPU entered the function by a trap)",
+            true => " (the rows are proven correct only if a trap entered the function)",
             false => "",
         };
         writeln!(
             out,
-            "    unproven rows: pc = {start:#x}, size = {size} bytes{unless}",
+            "    code with unproven unwind rows: pc = {start:#x}, size = {size} bytes{unless}",
             start = range.start
         )?;
     }
@@ -87,7 +87,7 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "    link register: pc = {start:#x}, size = {size} bytes, location = {place}",
+            "    code with a known link register: pc = {start:#x}, size = {size} bytes, location = {place}",
             start = range.start
         )?;
     }
@@ -95,7 +95,7 @@ fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         let size = range.end.wrapping_sub(range.start);
         writeln!(
             out,
-            "    stack pointer: pc = {start:#x}, size = {size} bytes, value = {value:#x}",
+            "    code with a known stack pointer: pc = {start:#x}, size = {size} bytes, stack pointer = {value:#x}",
             start = range.start
         )?;
     }
@@ -129,7 +129,7 @@ fn attributes(function: &Function<'_>) -> String {
     }
     if function.is_pc_mask() {
         text.push_str(&format!(
-            ", block = {size} bytes",
+            ", the rows apply to each block of {size} bytes",
             size = function.block_size()
         ));
     }

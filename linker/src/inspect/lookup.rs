@@ -52,7 +52,7 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
     let proof = match outcome.map(|()| found.proof) {
         Ok(Proof::Unproven) => Some("unproven"),
         Ok(Proof::IfEntered) => {
-            Some("the row is proven only if the CPU entered the function by a trap")
+            Some("the unwind row is proven correct only if a trap entered the function")
         }
         _ => None,
     };

@@ -112,10 +112,14 @@ impl Proven {
     /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for one in &self.mended {
-            self.line("call frame information is wrong", one, out)?;
+            self.line(
+                "call frame information for these instructions is wrong",
+                one,
+                out,
+            )?;
         }
         for one in &self.wrong {
-            self.line("the table is wrong", one, out)?;
+            self.line("the unwind table for these instructions is wrong", one, out)?;
         }
         for handler in &self.handlers {
             let Handler { start, size, .. } = *handler;
@@ -138,9 +142,13 @@ impl Proven {
         };
         writeln!(
             out,
-            "call frame information contradicts the code at {places} places ({bytes} bytes){handlers}; the unwind table contradicts the code at {wrong} places",
+            "call frame information contradicts the code at {places} places ({bytes} bytes){handlers}",
             places = self.mended.len(),
             bytes = bytes(&self.mended),
+        )?;
+        writeln!(
+            out,
+            "the unwind table contradicts the code at {wrong} places",
             wrong = self.wrong.len(),
         )?;
         self.functions.write(out)?;

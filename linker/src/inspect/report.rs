@@ -106,7 +106,7 @@ impl Check {
         }
         writeln!(
             out,
-            "compared .symbols with debug information at {addresses} addresses, including {exact} with all inlined frames and {outer} with only the outermost line: {differences} differences",
+            "compared .symbols with debug information at {addresses} addresses. All inlined frames were compared at {exact} addresses, and only the outermost line at {outer} addresses. Differences: {differences}",
             addresses = symbols.answers,
             exact = symbols.exact,
             outer = symbols.outer,
@@ -115,7 +115,7 @@ impl Check {
         let (exact, faults) = (symbols.exact_faults, symbols.faults);
         writeln!(
             out,
-            "all inlined frames are known for {exact} of {faults} instructions that can fault"
+            ".symbols contains all inlined frames for {exact} of {faults} instructions that can fault"
         )
     }
 }

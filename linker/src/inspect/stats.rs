@@ -75,7 +75,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
     if unwinding > 0 && !is_arm {
         writeln!(
             out,
-            ".sframe has {percent} of the size of .eh_frame and .eh_frame_hdr",
+            "the size of .sframe is {percent} of the size of .eh_frame and .eh_frame_hdr",
             percent = percent(sframe, unwinding)
         )?;
     }
@@ -130,13 +130,13 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = all.saturating_sub(header + index + unproven + code + checksums + addresses);
     write!(
         out,
-        "sizes in .sframe: header {header} bytes, functions {index} bytes, rows {rows} bytes ({used} rows, stored as {stored} rows)"
+        "sizes in .sframe: header: {header} bytes, functions: {index} bytes, rows: {rows} bytes ({used} rows, {stored} rows after deduplication)"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
         bytes => writeln!(
             out,
-            ", list of unproven rows {unproven} bytes, checksums of the code {code} bytes, address of the table {addresses} bytes, checksum of the table {bytes} bytes"
+            ", list of unproven rows: {unproven} bytes, checksums of the code: {code} bytes, address of the table: {addresses} bytes, checksum of the table: {bytes} bytes"
         ),
     }
 }
@@ -227,7 +227,7 @@ fn arm_rows(subject: &Subject<'_>, own: &Frames, out: &mut dyn Write) -> io::Res
     let signal = functions.iter().filter(|one| one.signal).count();
     writeln!(
         out,
-        "{count} functions with {rows} rows, including {signal} signal frames",
+        "functions: {count}, unwind rows: {rows}, signal frames: {signal}",
         count = functions.len(),
         rows = own.row_count()
     )?;
@@ -257,7 +257,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let signal = functions.iter().filter(|f| f.is_signal_frame()).count();
     writeln!(
         out,
-        "{count} functions with {rows} rows, including {flexible} flexible functions and {signal} signal frames",
+        "functions: {count}, unwind rows: {rows}, flexible functions: {flexible}, signal frames: {signal}",
         count = functions.len(),
     )?;
     functions.sort_by_key(|function| (Reverse(function.row_count()), function.start()));

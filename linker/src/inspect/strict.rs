@@ -199,7 +199,7 @@ impl Strict {
                 Some(before) if row.offset == before => {
                     self.add(
                         NOTE,
-                        "unwind rows start at the same address as the previous row",
+                        "consecutive unwind rows start at the same address",
                         start,
                     );
                 }

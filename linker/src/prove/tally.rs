@@ -87,7 +87,7 @@ impl Functions {
         };
         writeln!(
             out,
-            "verified functions: {verified} of {all} ({share:.2} %), including {corrected} with corrected rows",
+            "verified functions: {verified} of {all} ({share:.2} %), functions with unwind rows that sframe-link corrected: {corrected}",
             verified = self.decided,
             all = self.all,
             corrected = self.mended,
@@ -204,7 +204,7 @@ impl Tally {
         };
         writeln!(
             out,
-            "{share:.2} % of {code} bytes of code are verified: {right} have a right row, {wrong} have a wrong row, {unknown} have a wrong row whose correction is unknown, and {missing} have no row",
+            "verified code: {share:.2} % of {code} bytes. Right unwind row: {right} bytes, wrong unwind row with a known correction: {wrong} bytes, wrong unwind row without a known correction: {unknown} bytes, no unwind row: {missing} bytes",
             code = self.code(),
             right = self.agrees,
             wrong = self.mended,

@@ -207,6 +207,6 @@ fn sframe_check_finds_a_wrong_place_of_the_link_register() {
     fs::write(&path, data).unwrap();
     let check = sframe(&["check", "--coverage=0"], &path);
     assert!(!check.status.success());
-    let says = "the unwind tables contain a link register location that the code does not prove";
+    let says = "but the code does not confirm this location";
     assert!(stdout(&check).contains(says), "{}", stdout(&check));
 }

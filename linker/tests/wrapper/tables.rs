@@ -189,7 +189,7 @@ fn tables_of_inputs_are_merged() {
     let text = stdout(&check);
     assert!(check.status.success(), "{text}");
     // The second `local` has no row, and the code shows which it could have.
-    assert!(text.contains(" and 1 have no row\n"), "{text}");
+    assert!(text.contains(", no unwind row: 1 bytes\n"), "{text}");
     // Made again, what only the table says is kept.
     let again = folder.join("again");
     let made = |repair: &str| {
@@ -208,18 +208,18 @@ fn tables_of_inputs_are_merged() {
     };
     let said = made("no");
     assert!(
-        said.contains("of these functions and rows, 2 functions and 6 rows are only in .sframe\n"),
+        said.contains("functions and unwind rows that are only in .sframe: 2 functions, 6 rows\n"),
         "{said}"
     );
     assert_eq!(names(&again), ["_start", "local", "one", "two"]);
     let said = made("yes");
     assert!(
-        said.contains("of these functions and rows, 2 functions and 6 rows are only in .sframe\n"),
+        said.contains("functions and unwind rows that are only in .sframe: 2 functions, 6 rows\n"),
         "{said}"
     );
     assert!(
         said.contains(
-            "of these functions and rows, 1 functions and 1 rows are synthesized from the code\n"
+            "functions and unwind rows that are synthesized from the code: 1 functions, 1 rows\n"
         ),
         "{said}"
     );
