@@ -73,7 +73,7 @@ fn by_outcome(expected: Outcome, booted: &Booted) -> Judgement {
                 Status::Success,
                 "panicked twice, as expected, and printed one line for each panic",
             ),
-            false => failed("panicked, but the output does not state that the panic report failed"),
+            false => failed("panicked, but the panic report did not fail as expected"),
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
@@ -103,10 +103,7 @@ fn by_verdict(booted: &Booted) -> Judgement {
         Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
         Verdict::TimedOut => {
             let seconds = booted.took.as_secs();
-            Judgement::new(
-                Status::TimedOut,
-                format!("the time ran out after {seconds} s"),
-            )
+            Judgement::new(Status::TimedOut, format!("timed out after {seconds} s"))
         }
         Verdict::OutOfGuestTime => Judgement::new(
             Status::TimedOut,
@@ -116,8 +113,11 @@ fn by_verdict(booted: &Booted) -> Judgement {
     }
 }
 
-/// The line before the callers of a report that has failed because its stack had no room.
-const NO_ROOM: &str = "the stack was too small for the report; backtrace of the failure:";
+/// The line before the callers of a report that has failed because its stack had too little space: in this version, and in earlier versions.
+const NO_ROOM: [&str; 2] = [
+    "the stack of the failed code was too small for the report; backtrace of the failed code:",
+    "the stack was too small for the report; backtrace of the failure:",
+];
 
 /// Whether a report began, said in the next line that it failed, and wrote no further trace, but that of [`NO_ROOM`].
 fn failed_report(serial: &[u8]) -> bool {
@@ -128,7 +128,7 @@ fn failed_report(serial: &[u8]) -> bool {
     lines
         .first()
         .is_some_and(|line| report::is_failure_to_report(line))
-        && !(lines.iter().take_while(|line| **line != NO_ROOM)).any(is_end)
+        && !(lines.iter().take_while(|line| !NO_ROOM.contains(line))).any(is_end)
 }
 
 fn begins(line: &str) -> bool {

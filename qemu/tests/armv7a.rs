@@ -103,7 +103,7 @@ fn a_list_is_complete_at_a_call(release: bool) {
     for frame in &report.frames {
         assert_eq!(frame.letter, 'r', "{frame:?}");
     }
-    let words = "exception tables used for calls only\n";
+    let words = "exception tables are valid only at calls\n";
     assert!(report.text.contains(words), "{}", report.text);
 }
 
@@ -150,7 +150,7 @@ fn a_list_across_an_interruption_is_complete(release: bool) {
         let at = report.frames.iter().position(|it| it.letter == 'p');
         let at = at.expect("what was interrupted");
         assert_eq!(above != 0, at != 0, "{scenario}: {}", report.text);
-        let words = "tables and code verified, exception tables used for calls only\n";
+        let words = "tables and code verified, exception tables are valid only at calls\n";
         assert!(report.text.contains(words), "{}", report.text);
     }
 }

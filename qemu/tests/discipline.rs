@@ -46,7 +46,7 @@ fn a_panic_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
     let begin = "panicked at kernel/src/scenario/display.rs:";
     assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
     assert!(
-        first.ends_with(": formatting the next value fails: "),
+        first.ends_with(": the formatting of this value panics: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
@@ -64,7 +64,7 @@ fn an_exception_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
         panic!("{kernel:?}: not three lines: {lines:#?}");
     };
     assert!(
-        first.ends_with(": formatting the next value fails: "),
+        first.ends_with(": the formatting of this value raises an exception: "),
         "{kernel:?}: {lines:#?}"
     );
     let begin = "during the report: fault on cpu 0 at 0xffff";
@@ -81,7 +81,7 @@ fn a_panic_with_the_console_locked_is_reported(kernel: Kernel) {
     let ran = boot(kernel, "panic-in-print").expect(101);
     assert_eq!(
         lines(&ran)[0],
-        "formatting the next value fails: ",
+        "the formatting of this value panics: ",
         "{kernel:?}"
     );
     let report = Report::find(&ran.serial);
@@ -161,7 +161,7 @@ fn a_stack_without_room_for_the_report_has_its_callers(kernel: Kernel) {
     let ran = boot(kernel, "nearly-full").expect(101);
     let text = ran.text();
     assert!(text.contains(": the stack is nearly full\n"), "{text}");
-    let again = "\nthe stack was too small for the report; backtrace of the failure:\n";
+    let again = "\nthe stack of the failed code was too small for the report; backtrace of the failed code:\n";
     let (_, again) = text.split_once(again).expect(&text);
     for part in [
         "kernel::scenario::overflow::fill",

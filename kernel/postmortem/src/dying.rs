@@ -159,8 +159,9 @@ impl Postmortem {
         if let (Some(cpu), true) = (self.known_number(entry), stack.is_some_and(is_full)) {
             let mut out = self.out();
             // Writing never fails; the error of a broken `Display` has nowhere to go.
-            let _ = out
-                .write_str("the stack was too small for the report; backtrace of the failure:\n");
+            let _ = out.write_str(
+                "the stack of the failed code was too small for the report; backtrace of the failed code:\n",
+            );
             let _ = Report::new(self).write_callers(&mut out, cpu, registers);
         }
     }

@@ -73,7 +73,7 @@ impl fmt::Display for Machine {
             write!(f, ", code at {missing:#x} not compared")?;
         }
         if let Some(outcome) = &self.of_module {
-            f.write_str(", of a module: ")?;
+            f.write_str(", state of a module's tables: ")?;
             write_outcome(f, outcome)?;
         }
         match self.moved_by {
@@ -133,7 +133,7 @@ mod tests {
         };
         let verified = "x86_64, no build id, tables verified, code not compared";
         assert_eq!(line(true, &[without]), verified);
-        let of_module = format!("{verified}, of a module: tables without checksum");
+        let of_module = format!("{verified}, state of a module's tables: tables without checksum");
         assert_eq!(line(true, &[without, with]), of_module);
         // It is told already.
         let unverified = "x86_64, no build id, tables without checksum";

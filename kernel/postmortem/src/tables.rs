@@ -187,7 +187,7 @@ mod arm {
         }
         match outcome.exceptions {
             // Nobody has compared them with the code.
-            Ok(()) => f.write_str("exception tables used for calls only"),
+            Ok(()) => f.write_str("exception tables are valid only at calls"),
             Err((number, error)) => {
                 write!(f, "exception tables damaged at entry {number}: {error}")
             }

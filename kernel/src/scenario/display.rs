@@ -31,17 +31,17 @@ impl fmt::Display for Faults {
 /// A panic whose message panics.
 #[inline(never)]
 pub fn panic_in_panic() {
-    panic!("formatting the next value fails: {Panics}");
+    panic!("the formatting of this value panics: {Panics}");
 }
 
 /// A panic whose message raises an exception.
 #[inline(never)]
 pub fn fault_in_panic() {
-    panic!("formatting the next value fails: {Faults}");
+    panic!("the formatting of this value raises an exception: {Faults}");
 }
 
 /// A panic while the CPU holds the console's lock.
 #[inline(never)]
 pub fn panic_in_print() {
-    println!("formatting the next value fails: {Panics}");
+    println!("the formatting of this value panics: {Panics}");
 }

@@ -223,8 +223,9 @@ mod tests {
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         for tables in [
             "tables verified, exception tables",
-            "exception tables used for calls only",
+            "exception tables are valid only at calls",
             // Of earlier versions.
+            "exception tables used for calls only",
             "exception tables, for calls only",
         ] {
             let build = format!("12:00 armv7a, build 5c868ddb7b67, {tables}");
@@ -232,7 +233,7 @@ mod tests {
         }
         for none in [
             "x86_64, no build id, no tables",
-            "12:00 cpu 0, task main, armv7a, no build id, exception tables used for calls only",
+            "12:00 cpu 0, task main, armv7a, no build id, exception tables are valid only at calls",
         ] {
             assert_eq!(Line::parse(none), Line::Build(""), "{none}");
         }

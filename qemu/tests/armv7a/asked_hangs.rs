@@ -13,7 +13,7 @@ use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
 const LAST: &str = "the scenario prints nothing after this line";
-const MESSAGE: &str = ": the formatting of this message never ends: ";
+const MESSAGE: &str = ": this message contains a value whose formatting never returns: ";
 
 /// Those that hang before there is a console: the machine's own clock says when to ask.
 const EARLY: [&str; 2] = ["hang-early", "hang-outside"];
@@ -48,7 +48,7 @@ impl Asked {
         hang.expect(&built_image(release), &self.reports);
         let says = ", armv7a, build ";
         assert!(self.text.contains(says), "{}", self.text);
-        let tables = ", tables verified, exception tables used for calls only";
+        let tables = ", tables verified, exception tables are valid only at calls";
         assert!(self.text.contains(tables), "{}", self.text);
         // Where memory can be read, the code there was compared, and is the image's.
         let is_compared = !self.text.contains(", code not compared\n");

@@ -94,7 +94,7 @@ pub fn what_the_header_allows_to_be_null_may_be(tools: Tools) {
     let text = &said.text;
     let (fault, panic) = text.split_once("panic: ").expect("two reports");
     let after = match tools.arch {
-        Arch::X86_64 => "\nthe report cannot read any stack: ",
+        Arch::X86_64 => "\nno stack is readable, because ",
         Arch::Aarch64 => "\naarch64, ",
     };
     assert!(panic.starts_with(after), "{text}");

@@ -125,8 +125,7 @@ fn what_is_told_wrongly_is_not_believed() {
         let said = HIGHER.with_wrong(address, |_| ());
         let end = "incomplete: the stack word at ";
         said.expect("page fault\n", "p corner_shop::exceptions::page_fault", end);
-        let words =
-            format!("\nthe report cannot read any stack: {why}, and stacks_by was not called\n");
+        let words = format!("\nno stack is readable, because stacks_by was not called and {why}\n");
         assert!(said.text.contains(&words), "{}", said.text);
 
         let said = HIGHER.with_wrong(address, |folder| {
@@ -135,7 +134,7 @@ fn what_is_told_wrongly_is_not_believed() {
         // Nor can the code be found, so that nothing shows how a handler is entered that never returns: the first doubt.
         let end = "outermost function reached, from frame 1 on in doubt (no proof for the unwind row of frame 0";
         said.expect("page fault\n", trace, end);
-        let words = format!("\nthe report cannot find out which addresses are mapped: {why}\n");
+        let words = format!("\nthe mapped addresses are unknown, because {why}\n");
         assert!(said.text.contains(&words), "{}", said.text);
     }
 }

@@ -97,8 +97,7 @@ fn a_report_without_an_mmu_is_complete_if_stacks_are_declared() {
     });
     expect_stop(&declared, VECTORS.arch, "complete, ");
     let undeclared = said(|_| ()).text;
-    let reason =
-        "\nthe report cannot read any stack: the MMU is off, and stacks_by was not called\n";
+    let reason = "\nno stack is readable, because stacks_by was not called and the MMU is off\n";
     assert!(undeclared.contains(reason), "{undeclared}");
     assert!(
         !undeclared.contains("end of backtrace: complete"),
@@ -282,7 +281,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
     });
     let trace = "p corner_shop::exceptions::page_fault";
     let begin = "page fault\n\
-        the report cannot read any stack: physical_memory_at was not called, and stacks_by was not called\nx86_64";
+        no stack is readable, because stacks_by was not called and physical_memory_at was not called\nx86_64";
     said.expect(begin, trace, "incomplete: the stack word at ");
 }
 

@@ -189,7 +189,7 @@ fn a_report_says_that_it_has_used_its_stack_up() {
     for kind in [HANDLERS, VECTORS] {
         let said = kind.with(Profile::Debug, |folder| short::write_shop(folder, shop));
         let text = &said.text;
-        let line = "\nthe report used all 32 KiB of its stack and may have overwritten data of the kernel: use less of the stack in the writer\n";
+        let line = "\nthe report used all 32 KiB of its stack and may have overwritten kernel data: use less stack in the function that prints the report's text\n";
         let (first, others) = text.split_once("second\n").expect(text);
         assert!(!first.contains(line), "{text}");
         assert!(others.contains(line), "{text}");

@@ -11,7 +11,7 @@ use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
 const LAST: &str = "the scenario prints nothing after this line";
-const MESSAGE: &str = ": the formatting of this message never ends: ";
+const MESSAGE: &str = ": this message contains a value whose formatting never returns: ";
 
 /// Those that hang before there is a console, and before any other CPU is started: the machine's own clock says when to ask.
 const EARLY: [&str; 2] = ["hang-early", "hang-outside"];

@@ -56,7 +56,7 @@ pub fn fed<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &str)
 #[track_caller]
 pub fn until_time_runs_out(run: impl Fn(&str) -> Ran, is_there: impl Fn(&Ran) -> bool) -> Ran {
     for seconds in ["2", "4", "8", "16", "32"] {
-        let ran = run(seconds).expect(124).expect_words("time ran out after ");
+        let ran = run(seconds).expect(124).expect_words("timed out after ");
         if is_there(&ran) {
             return ran;
         }

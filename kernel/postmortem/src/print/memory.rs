@@ -149,13 +149,12 @@ impl Stacks {
             (Err(why), None, _) => {
                 writeln!(
                     out,
-                    "the report cannot read any stack: {why}, and stacks_by was not called"
+                    "no stack is readable, because stacks_by was not called and {why}"
                 )
             }
-            (Err(why), _, Some(_)) => writeln!(
-                out,
-                "the report cannot find out which addresses are mapped: {why}"
-            ),
+            (Err(why), _, Some(_)) => {
+                writeln!(out, "the mapped addresses are unknown, because {why}")
+            }
             _ => Ok(()),
         }
     }

@@ -56,7 +56,7 @@ pub use trap_frame::trap_frame;
 const FRAMES: u32 = 1 << 16;
 
 /// The last line of a report that has used all of its own stack.
-const USED_UP: &str = "the report used all 32 KiB of its stack and may have overwritten data of the kernel: use less of the stack in the writer\n";
+const USED_UP: &str = "the report used all 32 KiB of its stack and may have overwritten kernel data: use less stack in the function that prints the report's text\n";
 
 /// What has begun, and not ended.
 static BEGUN: Begun = Begun::new();

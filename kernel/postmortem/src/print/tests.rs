@@ -136,7 +136,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
         let mut out = String::new();
         print_from(&mut out, &first, Registers::new(0x1024, 0x8000, 0));
         let expected = "first [during the report: second []\n]\n\
-            the report cannot read any stack: the program runs under an operating system, and stacks_by was not called\n\
+            no stack is readable, because stacks_by was not called and the program runs under an operating system\n\
             x86_64, no build id, no tables\n  \
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
             no function names, because .symbols cannot be used: empty\n   \

@@ -113,7 +113,7 @@ impl fmt::Display for Endless {
 #[inline(never)]
 pub fn message() {
     announce();
-    panic!("the formatting of this message never ends: {Endless}");
+    panic!("this message contains a value whose formatting never returns: {Endless}");
 }
 
 /// A system call that does not return.

@@ -119,7 +119,7 @@ impl fmt::Display for Arm {
         match self.verified.exceptions {
             _ if !has_exceptions => Ok(()),
             // Nobody has compared them with the code.
-            Ok(()) => f.write_str("exception tables used for calls only"),
+            Ok(()) => f.write_str("exception tables are valid only at calls"),
             Err((number, error)) => {
                 write!(f, "exception tables damaged at entry {number}: {error}")
             }
