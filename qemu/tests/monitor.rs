@@ -257,7 +257,7 @@ fn a_fault_is_reported_with_the_command_that_caused_it(kernel: Kernel) {
     // The magic number and version of SFrame.
     let answer = session.command(&format!("fault {readable:x}"));
     assert!(
-        answer.starts_with("no exception was raised: the word at "),
+        answer.starts_with("the read raised no exception, and returned the word at "),
         "{answer}"
     );
     assert!(answer.ends_with("03dee2"), "{answer}");

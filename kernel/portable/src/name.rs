@@ -21,7 +21,10 @@ impl Name {
     /// Panics if the name has more than 15 bytes.
     #[must_use]
     pub const fn new(text: &str) -> Self {
-        assert!(text.len() <= SIZE, "the name is too long");
+        assert!(
+            text.len() <= SIZE,
+            "the name of a task is longer than 15 bytes"
+        );
         let mut bytes = [0; SIZE];
         let (name, _) = bytes.split_at_mut(text.len());
         name.copy_from_slice(text.as_bytes());

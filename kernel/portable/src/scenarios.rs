@@ -140,7 +140,7 @@ macro_rules! scenarios {
             "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
                 "takes an exception in a function whose caller is assembly code without CFI directives";
             "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
-                "takes an exception in a function whose caller is assembly code that has no CFI directives and loads its stack pointer from memory";
+                "takes an exception in a function called by assembly code; the assembly code has no CFI directives, and loads the stack pointer from memory";
             "late-save": Panics, 1 cpu, late_save::run,
                 "takes an exception in a function that has not saved its return address yet, although .eh_frame describes the address as saved";
             "lies": Succeeds, 1 cpu, lies::run,
@@ -172,15 +172,15 @@ macro_rules! scenarios {
             "panic-in-print": Panics, 1 cpu, display::panic_in_print,
                 "panics in code that holds the console lock";
             "one-call": Succeeds, 1 cpu, one_call::run,
-                "prints a report with one call, without an implementation of `Platform`";
+                "calls `postmortem::print` to print a report, without an implementation of `Platform`";
             "one-call-stack": Succeeds, 1 cpu, one_call::stack,
-                "prints registers and stack words with one call; the host computes the backtrace from them";
+                "calls `postmortem::print_stack` to print registers and stack words; the host computes the backtrace from this output";
             "one-call-masked": Succeeds, 1 cpu, one_call::masked,
-                "prints a report with one call, and states whether interrupts were masked during the report";
+                "calls `postmortem::print` to print a report, and prints whether interrupts are masked during the report and after it";
             "no-screen": Panics, 1 cpu, screen::is_none,
                 "panics while the framebuffer is at an unmapped address, and prints the report on the serial line";
             "sabotage": Panics, 1 cpu, sabotage::run,
-                "panics, and then fails again in the kernel function CALL, which the report calls; WAY selects the kind of failure; usage: `sabotage CALL WAY`";
+                "panics, and fails again when the report calls the kernel function CALL; WAY selects the kind of the second failure; usage: `sabotage CALL WAY`";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "panics before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,
@@ -196,7 +196,7 @@ macro_rules! scenarios {
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
                 "panics and resets the machine; the next boot prints the report";
             "epitaph-beside": SucceedsAfterReset, 2 cpus, epitaph::beside_another,
-                "panics and resets the machine while another CPU prints and does not respond; the next boot prints the report";
+                "panics and resets the machine while another CPU prints in an endless loop; the next boot prints the report";
             "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
                 "resets the machine, and finds a wrong checksum in the stored report at the next boot";
             "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,
@@ -266,9 +266,9 @@ macro_rules! scenarios {
             "hang-tasks": Hangs, 1 cpu, hangs::tasks,
                 "loops in a task that holds a lock while another task waits for that lock";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
-                "takes the same exception again and again, without end";
+                "executes a breakpoint instruction in an endless loop";
             "hang-storm": Hangs, 1 cpu, hangs::storm,
-                "takes interrupts again and again, without end";
+                "takes interrupts forever, because the interrupt handler sends the next interrupt";
             "hang-livelock": Hangs, 1 cpu, hangs::livelock,
                 "runs two tasks that yield to each other forever";
             "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,
@@ -292,7 +292,7 @@ macro_rules! scenarios {
             "hang-sleep": Hangs, 1 cpu, hangs::waits::sleep,
                 "puts a task to sleep for millions of years";
             "hang-nmis": Hangs, 1 cpu, hangs::waits::nmis,
-                "takes NMIs (FIQs on aarch64) again and again, without end";
+                "takes NMIs (FIQs on aarch64) forever, because the NMI handler sends the next NMI";
             "hang-nested": Hangs, 1 cpu, hangs::waits::nested,
                 "loops in an interrupt handler that interrupted another interrupt handler";
             "hang-message": Hangs, 1 cpu, hangs::waits::message,

@@ -271,6 +271,8 @@ fn fault(text: &str) -> Result<(), Unusable<'_>> {
     let address = address(text)?;
     // SAFETY: the user of the monitor asks for this access, and is responsible for side effects of device registers.
     let word = unsafe { bad::read(address) };
-    println!("no exception was raised: the word at {address:#018x} is {word:#018x}");
+    println!(
+        "the read raised no exception, and returned the word at {address:#018x}: {word:#018x}"
+    );
     Ok(())
 }

@@ -48,7 +48,7 @@ static IS_WRITING: AtomicBool = AtomicBool::new(false);
 /// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {
     if is_first() {
-        let text = "this line is damaged in memory before the reset";
+        let text = "the stored copy of this line gets a wrong bit before the reset";
         println!("{text}");
         damage(text);
         board::reset();

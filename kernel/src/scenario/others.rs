@@ -56,12 +56,12 @@ struct Endless;
 impl fmt::Display for Endless {
     #[inline(never)]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this is the first part of a line")?;
+        f.write_str("another CPU panics in the middle of this line")?;
         cpus::run_on(another(), || {
             panic!("panic on a CPU that does not hold the console")
         });
         wait_for(u32::MAX);
-        f.write_str(" and the second part")
+        f.write_str(", before its second part is printed")
     }
 }
 

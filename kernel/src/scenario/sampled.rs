@@ -53,7 +53,7 @@ pub fn run() {
         let each = took.checked_div((none + hard + easy).into());
         // How long that is, only AArch64 knows.
         println!(
-            "one sample takes {ticks} ticks of the counter",
+            "average time to take one sample: {ticks} ticks of the CPU's time counter",
             ticks = each.unwrap_or(0)
         );
         if let Some(sampler) = SAMPLER.get() {
