@@ -18,9 +18,9 @@ use crate::{setup, workspace};
 ///
 /// The recorded stack comes from the executed code (calls, returns, exceptions, task switches), not from unwind tables. At each
 /// boundary between two instructions, `unwind` must find the same backtrace with the image's tables and report it as complete.
-/// If the backtrace is not complete, a known reason must excuse it. `wrong` counts complete backtraces that differ;
-/// `unexplained` counts incomplete backtraces without an excuse. Both cause exit status 1, as do unexpected control flow and
-/// missing NMIs.
+/// A backtrace may be incomplete only for a known reason. `wrong` counts backtraces that differ although they are complete;
+/// `incomplete unexpectedly` counts incomplete backtraces without a known reason. Both cause exit status 1, as do unexpected
+/// control flow and missing NMIs.
 ///
 /// A boot has too many instructions to single-step all of them. Loops, and calls that were already followed from the same
 /// place, run without stepping. The seed selects calls that are followed again. Only the first scenario follows the boot
@@ -41,7 +41,7 @@ pub struct Oracle {
     #[arg(long, value_enum, conflicts_with = "release")]
     pub level: Option<Level>,
 
-    /// Run every scenario that ends by itself, and compare more instruction boundaries; run some scenarios with four CPUs, too
+    /// Run every scenario that ends by itself, and run some of them again with four CPUs. Compare more backtraces in each scenario
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
@@ -73,7 +73,7 @@ pub struct Oracle {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: Option<u32>,
 
-    /// Scenarios to follow [default: panic tasks interrupted-places]
+    /// Scenarios to run [default: panic tasks interrupted-places]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 }
@@ -135,13 +135,15 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         let tally = subject.follow(&emulator, &file, name, plan);
         // What the other scenarios have come to is not lost.
         let tally = tally.unwrap_or_else(|error| Tally {
-            surprises: vec![format!("cannot follow the scenario: {error:#}")],
+            surprises: vec![format!(
+                "the comparison of backtraces ended with an error: {error:#}"
+            )],
             ended: "given up".to_owned(),
             ..Tally::of(name, cpus)
         });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "scenario {name} took {took:.1} s; the oracle compared {boundaries} instruction boundaries and ran {skipped} calls without single-stepping; the machine took {taken} of {injected} injected NMIs",
+            "scenario {name} took {took:.1} s. Backtraces compared: {boundaries}, calls run without single-stepping: {skipped}, NMIs injected: {injected}, NMIs received: {taken}",
             boundaries = tally.boundaries,
             skipped = tally.skipped,
             taken = tally.came,
@@ -201,12 +203,12 @@ fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
     for found in &found {
         let name = found.name;
         if !ends(found) {
-            bail!("scenario {name} is interactive or does not end, so the oracle cannot follow it");
+            bail!("scenario {name} is interactive or does not end, so `oracle` cannot run it");
         }
         if !is_fit(found) {
             let cpus = cpus(found);
             bail!(
-                "scenario {name} needs {cpus} CPUs, but on {arch} the oracle can follow only one CPU"
+                "scenario {name} needs {cpus} CPUs, but on {arch} the command `oracle` supports only one CPU"
             );
         }
     }

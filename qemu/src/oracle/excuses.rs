@@ -23,7 +23,7 @@ pub fn reason(end: &End) -> &'static str {
         End::CallsUnchecked => "calls not checked",
         End::NoStack(_) => "the stack pointer is outside every stack",
         End::Unreadable(_) => "the unwinder needs a word that is outside every stack",
-        End::UnalignedWord(_) => "the unwinder needs a word that is not aligned",
+        End::UnalignedWord(_) => "the word that the unwinder must read is at a misaligned address",
         End::NotAdvancing(_) => {
             "the caller's stack pointer is not above the called function's stack pointer"
         }
@@ -99,7 +99,7 @@ const EXCUSES: &[Excuse] = &[
         function: "trap_return_above",
         only_there: true,
         scenarios: &[],
-        why: "on AArch64, the stack pointer of the interrupted code is in SP_EL0 or in SP_EL1 at the end of the function; a bit in SPSR_EL1 selects the register",
+        why: "on AArch64, a bit in SPSR_EL1 selects whether the function returns to the stack pointer in SP_EL0 or in SP_EL1, and no unwind row can describe this choice",
     },
     Excuse {
         reasons: &["an unproven row"],
@@ -120,14 +120,14 @@ const EXCUSES: &[Excuse] = &[
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "only the return of an interrupt handler leads to the code after the function's endless loop",
+        why: "the CPU reaches the code after the function's endless loop only through an interrupt handler, so the unwind rows of this code are not proven",
     },
     Excuse {
         reasons: &["an unproven row"],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "only the return of an interrupt handler leads to the code after the function's endless loop",
+        why: "the CPU reaches the code after the function's endless loop only through an interrupt handler, so the unwind rows of this code are not proven",
     },
     Excuse {
         reasons: &["the program counter is outside all known code"],
@@ -141,7 +141,7 @@ const EXCUSES: &[Excuse] = &[
         function: "",
         only_there: false,
         scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "on AArch64, the end of a trap frame is known only while the frame contains all registers",
+        why: "on AArch64, the trap frame does not contain all registers at this instruction, so the address of its end is unknown",
     },
     Excuse {
         reasons: &["the stack pointer is outside every stack", "no row"],
@@ -169,7 +169,7 @@ const EXCUSES: &[Excuse] = &[
         function: "exception_*",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, until the exception vector saves registers, the stack pointer of the interrupted code is only in a register of another CPU mode",
+        why: "on ARMv7-A, the exception vector has not saved any registers yet, and the stack pointer of the interrupted code is in a register of another CPU mode",
     },
     Excuse {
         reasons: &["no row"],
@@ -183,7 +183,7 @@ const EXCUSES: &[Excuse] = &[
         function: "exception_*",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, the stack pointer points to the area where trap code first saves registers",
+        why: "on ARMv7-A, the stack pointer of the exception vector points to a small save area for registers, which is not a stack",
     },
     Excuse {
         reasons: &["the stack pointer is outside every stack"],
@@ -202,21 +202,21 @@ const EXCUSES: &[Excuse] = &[
         function: "task_switch",
         only_there: true,
         scenarios: &[],
-        why: "on ARMv7-A, the function loads the stack pointer from its argument, and its unwind rows after this instruction are unproven",
+        why: "on ARMv7-A, the function loads the stack pointer from an argument, so the unwind rows of the instructions after the load are not proven",
     },
     Excuse {
         reasons: &["the function's unwind row is valid only at call instructions"],
         function: "kernel::scenario::timer::*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
+        why: "on ARMv7-A, the CPU reaches the code after the function's endless loop only through an interrupt handler, so the unwind rows of this code are not proven",
     },
     Excuse {
         reasons: &["the function's unwind row is valid only at call instructions"],
         function: "stay_*",
         only_there: false,
         scenarios: &["interrupted-places"],
-        why: "on ARMv7-A, only an interrupt handler can leave the function's endless loop, and the unwind rows after this loop are unproven",
+        why: "on ARMv7-A, the CPU reaches the code after the function's endless loop only through an interrupt handler, so the unwind rows of this code are not proven",
     },
     Excuse {
         reasons: &[

@@ -257,7 +257,9 @@ impl<'a> Follower<'a> {
             Outcome::Interactive | Outcome::Hangs => false,
         });
         if !is_meant {
-            let surprise = format!("unexpected verdict {verdict:?}: the boot ended {at}");
+            let surprise = format!(
+                "the scenario ended {at} with the result {verdict:?}, which is not the expected result"
+            );
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");

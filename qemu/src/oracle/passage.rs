@@ -152,7 +152,9 @@ impl Follower<'_> {
                 return Ok(LetRun::Followed(state));
             }
         }
-        anyhow::bail!("expected the machine in code that runs without single-stepping, but the machine is in other code")
+        anyhow::bail!(
+            "expected a call that runs without single-stepping, but the innermost recorded call is single-stepped"
+        )
     }
 
     /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.

@@ -52,7 +52,7 @@ impl Follower<'_> {
                 Ok(after) => self.cpus[self.cpu] = Standing::At(after),
                 Err(ran) => {
                     bail!(
-                        "the kernel's entry function did not reach its call instruction (machine state: {ran:?})"
+                        "the kernel's entry function did not reach its first call instruction, at {call:#x} (machine state: {ran:?})"
                     )
                 }
             }

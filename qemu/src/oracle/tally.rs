@@ -138,8 +138,9 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "scenario {scenario}: {ended}\n  compared {boundaries} instruction boundaries: {equal} equal, {excused} excused, {wrong} wrong, \
-             {unexplained} unexplained\n  skipped {skipped} boundaries in deep calls, and found {unknown} tasks whose callers are unknown",
+            "scenario {scenario}: {ended}\n  backtraces compared: {boundaries}, equal: {equal}, incomplete as expected: {excused}, wrong: {wrong}, \
+             incomplete unexpectedly: {unexplained}\n  long backtraces that were not compared: {skipped}\n  \
+             tasks with unknown callers: {unknown}",
             scenario = self.scenario,
             boundaries = self.boundaries,
             equal = self.equal,
@@ -153,20 +154,20 @@ impl fmt::Display for Tally {
         if self.cpus.len() > 1 {
             write!(
                 f,
-                "\n  instruction boundaries compared on each CPU: {cpus:?}",
+                "\n  backtraces compared on each CPU, in the order of the CPU numbers: {cpus:?}",
                 cpus = self.cpus
             )?;
         }
         for ((reason, function, why), count) in &self.excused {
             write!(
                 f,
-                "\n  {count} incomplete backtraces in {function} are excused ({reason}), because {why}"
+                "\n  incomplete backtraces in {function}: {count}, reason: {reason}. This is expected, because {why}"
             )?;
         }
         for ((reason, function), count) in &self.unexplained {
             write!(
                 f,
-                "\n  {count} incomplete backtraces in {function} are unexplained ({reason})"
+                "\n  incomplete backtraces in {function}: {count}, reason: {reason}. This is not expected"
             )?;
         }
         for surprise in &self.surprises {

@@ -31,7 +31,7 @@ pub(super) fn totals(image: &Image, tallies: &[Tally]) -> Vec<String> {
     lines
         .map(|(cpus, tallies)| {
             format!(
-                "total of the scenarios that ran with CPU count {cpus}: {total}",
+                "results of all scenarios with CPU count {cpus}: {total}",
                 total = total(image, tallies)
             )
         })
@@ -57,7 +57,7 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{comparison}; the boundaries are at {instructions} different instructions in {functions} of {all_functions} functions; the comparison used {rows} of {all_rows} unwind rows",
+        "{comparison}. Distinct instructions reached: {instructions}, functions reached: {functions} of {all_functions}, unwind rows used: {rows} of {all_rows}",
         comparison = counts(tallies),
         instructions = seen.len(),
         functions = functions.len(),
@@ -72,13 +72,13 @@ pub(super) fn of_arm(tallies: &[Tally]) -> String {
         .collect();
     let tallies: Vec<&Tally> = tallies.iter().collect();
     let (comparison, instructions) = (counts(&tallies), seen.len());
-    format!("{comparison}; the boundaries are at {instructions} different instructions")
+    format!("{comparison}. Distinct instructions reached: {instructions}")
 }
 
 fn counts(tallies: &[&Tally]) -> String {
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     format!(
-        "compared {boundaries} instruction boundaries in {scenarios} scenarios; {equal} are equal, {excused} are excused, {wrong} are wrong, and {unexplained} are unexplained",
+        "scenarios: {scenarios}, backtraces compared: {boundaries}, equal: {equal}, incomplete as expected: {excused}, wrong: {wrong}, incomplete unexpectedly: {unexplained}",
         scenarios = tallies.len(),
         boundaries = sum(|tally| tally.boundaries),
         equal = sum(|tally| tally.equal),

@@ -312,7 +312,9 @@ impl<'a> Follower<'a> {
                 return Ok(Some(state));
             }
         }
-        anyhow::bail!("expected the machine in code that runs without single-stepping, but the machine is in other code")
+        anyhow::bail!(
+            "expected a call that runs without single-stepping, but the innermost recorded call is single-stepped"
+        )
     }
 
     fn is_let_run(&self) -> bool {
