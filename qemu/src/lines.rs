@@ -85,7 +85,7 @@ pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result
     let (shown, arch) = (image.display(), processor(image)?);
     let [its_arch, its_build, lies] = origin;
     if its_arch != arch.name() {
-        bail!("the kernel's data is for {its_arch}, but image {shown} is for {arch}");
+        bail!("the kernel that sent the data is for {its_arch}, but image {shown} is for {arch}");
     }
     match build {
         Some(build) if its_build != "-" && its_build != build => bail!(
@@ -142,7 +142,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
             }
         };
         let low = packed.split_at_checked(count.into());
-        let (low, rest) = low.context("the packed memory words in the line are truncated")?;
+        let (low, rest) = low.context("the encoded list of words ends in the middle of a word")?;
         packed = rest;
         let mut word = upper.to_le_bytes();
         word[..low.len()].copy_from_slice(low);

@@ -215,7 +215,8 @@ fn a_profile_names_what_is_not_declared() {
     let given: Vec<_> = ["--"].into_iter().chain(given.split(' ')).collect();
     for given in [&[][..], &given] {
         let ran = run(options.iter().chain(given)).expect(0);
-        let ran = ran.expect_words(" samples have call stacks that end on an undeclared stack");
+        let ran =
+            ran.expect_words(" samples have all callers, but the start of their stack is unknown");
         assert!(!ran.words.contains("incomplete"), "{}", ran.words);
         let folded = fs::read_to_string(profile).expect("it is written");
         for serves in [

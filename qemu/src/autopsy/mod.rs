@@ -57,7 +57,7 @@ pub struct Autopsy {
     #[arg(short, long)]
     pub interactive: bool,
 
-    /// Wait for gdb at this local TCP port [default: 1234]; `run` starts gdb in this terminal. Each CPU is a thread in gdb
+    /// Wait for gdb at this local TCP port [default: 1234]. With `run` instead of a port, start gdb in this terminal. gdb shows each CPU as a thread
     #[arg(
         long,
         value_name = "PORT|run",

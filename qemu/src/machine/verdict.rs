@@ -129,7 +129,7 @@ impl Verdict {
         let is_success = processor != Processor::X86_64 || statuses.success == 0;
         match () {
             () if ended.is_debugged => Self::Failed(
-                "QEMU ended with status 0, which is not a success under a debugger, because the gdb command `kill` has the same result".into(),
+                "QEMU ended with status 0 under a debugger. This does not prove success: the gdb command `kill` causes the same status".into(),
             ),
             () if ended.evidence.has_monitor && ended.evidence.ending.is_none() => Self::Failed(
                 "QEMU ended with status 0, but did not report that the machine stopped; a monitor command may be the cause: \

@@ -51,11 +51,11 @@ impl Samples {
         for (base, words) in [
             (
                 Base::Undeclared,
-                "samples have call stacks that end on an undeclared stack",
+                "samples have all callers, but the start of their stack is unknown",
             ),
             (
                 Base::UndeclaredInDoubt,
-                "samples have call stacks that use unproven unwind rows and end on an undeclared stack",
+                "samples have callers from unproven unwind rows, and the start of their stack is unknown",
             ),
             (Base::Incomplete, "samples have incomplete call stacks"),
         ] {

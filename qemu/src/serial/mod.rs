@@ -52,7 +52,8 @@ pub struct Serial {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Save a dump that the kernel sends (`with_dump` of `kernel-postmortem`) to this folder, for `autopsy`
+    /// Save each memory dump that the kernel sends to this folder. The command `autopsy` reads such dumps. A kernel sends dumps if
+    /// it uses `with_dump` of the crate `kernel-postmortem`
     #[arg(long, value_name = "DIR", requires = "image")]
     pub dump: Option<PathBuf>,
 

@@ -56,7 +56,7 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
         let listing = kind::listing() + "\n";
         std::io::stdout()
             .write_all(listing.as_bytes())
-            .context("cannot write the list of kinds")?;
+            .context("cannot write the list of kernel kinds to standard output")?;
         return Ok(Status::Success);
     };
     let kind = Kind::find(name).map_err(Failure::usage)?;

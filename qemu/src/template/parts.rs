@@ -60,7 +60,9 @@ const SHOP: &str = "kernel/src/shop.rs";
 /// Returns an error if the guide has no such kernel, or a file cannot be written.
 pub fn write(kernel: &str, folder: &Path) -> Result<()> {
     let found = KERNELS.iter().find(|(name, _)| *name == kernel);
-    let (_, parts) = found.with_context(|| format!("the guide has no kernel {kernel}"))?;
+    let (_, parts) = found.with_context(|| {
+        format!("the kernel guide (docs/guide) contains no example kernel named {kernel}")
+    })?;
     for part in *parts {
         match FILES.iter().find(|(path, _)| path == part) {
             Some((path, text)) => {

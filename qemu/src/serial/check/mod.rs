@@ -265,7 +265,7 @@ fn show(act: Act, judge: &Judge<'_>) {
         (Act::Begin, board) => {
             let pins = match board {
                 Model::Raspi5 => {
-                    "At the connector between the HDMI sockets, connect ground to ground, and each output to the input of the other device"
+                    "Use the serial connector between the HDMI sockets: connect ground to ground, the adapter's output to the board's input, and the adapter's input to the board's output"
                 }
                 Model::Raspi3 | Model::Raspi4 => {
                     "Connect the adapter's ground to pin 6, its input to pin 8 (GPIO 14), and its output to pin 10 (GPIO 15)"
