@@ -205,6 +205,7 @@ pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
             .1
             .to_owned()
     };
-    let expected = lines(&kept) + "cannot read task 0; this task and all tasks with higher numbers are omitted (at most 24 tasks)\n";
+    let expected = lines(&kept)
+        + "cannot read task 0; this task and all tasks with higher numbers are omitted (at most 24 tasks)\n";
     super::expect_equal(&expected, &lines(&read));
 }
