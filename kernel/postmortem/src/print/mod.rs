@@ -55,9 +55,6 @@ pub use trap_frame::trap_frame;
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
 
-/// The last line of a report that has used all of its own stack.
-const USED_UP: &str = "the report used all 32 KiB of its stack and may have overwritten kernel data: use less stack in the function that prints the report's text\n";
-
 /// What has begun, and not ended.
 static BEGUN: Begun = Begun::new();
 
@@ -163,7 +160,7 @@ impl Subject {
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, begin: Begin) {
     let what = &KernelText(what);
     once(out, what, registers, begin, |out| {
-        let is_used_up = own_stack::run(&mut |own| {
+        let last_line = own_stack::run(&mut |own| {
             if others::functions().is_some() {
                 // One that was stopped may have begun a line.
                 let _ = out.write_str("\n");
@@ -181,9 +178,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, 
             };
             let _ = report.write(out, registers, begin);
         });
-        if is_used_up {
-            let _ = out.write_str(USED_UP);
-        }
+        let _ = last_line.map(|line| out.write_str(line));
     });
 }
 

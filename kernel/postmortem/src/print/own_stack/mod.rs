@@ -19,6 +19,9 @@ const SIZE: usize = 0x8000;
 /// Bytes at the low end of the stack. They are zero, like the rest of `.bss`, unless a report has used nearly all of the stack.
 const LAST: usize = 512;
 
+/// The last line of a report if reports have used all of the stack.
+const USED_UP: &str = "the report used all 32 KiB of its stack and may have overwritten kernel data: use less stack in the function that prints the report's text\n";
+
 /// The stack. Only one report at a time runs on it, because [`super::BEGUN`] admits one report only.
 ///
 /// The runner finds it by its name: see `of_reports` in `qemu/src/stacks.rs`.
@@ -43,18 +46,18 @@ fn free() -> Option<Range> {
     (!stack.holds_stack_pointer(crate::capture().sp)).then_some(stack)
 }
 
-/// Calls `report` with the stack that it runs on, or with `None` if it runs on the caller's stack. Returns whether reports have used all of
-/// the stack. No other report is being written.
-pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) -> bool {
+/// Calls `report` with the stack that it runs on, or with `None` if it runs on the caller's stack. Returns the last line of the
+/// report if reports have used all of the stack. No other report is being written.
+pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) -> Option<&'static str> {
     let Some(stack) = free() else {
         report(None);
-        return false;
+        return None;
     };
     let mut report = Report { report, stack };
     // SAFETY: the stack is mapped, because it is a static, and unused, because no other report is being written. The function gets the
     // argument that it expects, which lives until it returns.
     unsafe { postmortem_call_on_stack((&raw mut report).cast(), call, stack.end) };
-    is_used_up(stack)
+    is_used_up(stack).then_some(USED_UP)
 }
 
 /// Whether the last bytes of the stack were used. A report that needed more than the stack has overwritten the statics below it.
