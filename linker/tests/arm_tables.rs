@@ -155,7 +155,7 @@ fn a_link_has_statistics() {
     let said = stderr(&output);
     for expected in [
         ".unwind_map: 6 functions, 11 rows, ",
-        " rows are synthesized from the code\n",
+        "functions and unwind rows that are synthesized from the code: 4 functions, ",
         ".unwind_map has unwind rows for ",
         "no unwind rows in .unwind_map for silent at 0x40200040 (4 bytes): ",
         "functions without unwind information: 0\n",
