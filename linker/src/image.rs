@@ -180,12 +180,18 @@ fn in_segments<'data, Elf: FileHeader<Endian = Endianness>>(
     Ok(None)
 }
 
+/// Whether a file starts as an ELF file does.
+#[must_use]
+pub fn is_elf(data: &[u8]) -> bool {
+    data.starts_with(b"\x7fELF")
+}
+
 /// Parses a linked ELF file of any architecture.
 ///
 /// # Errors
 /// Returns an error if the file is not a linked ELF file, or is damaged.
 pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
-    if !data.starts_with(b"\x7fELF") {
+    if !is_elf(data) {
         bail!("not an ELF file");
     }
     if let Some(what) = beyond_end(data) {

@@ -151,6 +151,11 @@ fn link(
         return Ok(Linked::Done(exit_code(first.status)));
     }
     let data = Mapped::open(image.path())?;
+    // A linker script can choose the format, too (`OUTPUT_FORMAT`).
+    if !data.is_empty() && !image::is_elf(&data) {
+        let why = "the output file is not an ELF file, so it cannot contain unwind tables";
+        return Ok(Linked::Done(untabled::link(line, linker, names, why)?));
+    }
     let linked = match Image::parse(&data) {
         Err(why) if line.options.links_unsupported && image::is_unsupported(&data) => {
             let why = format!("{why:#}");

@@ -132,6 +132,31 @@ fn other_formats_are_linked_without_tables() {
     }
 }
 
+/// A script chooses the format of the output. lld knows no such formats.
+#[test]
+fn a_script_that_chooses_another_format_is_linked_without_tables() {
+    let script = "ENTRY(_start) OUTPUT_FORMAT(binary)
+        SECTIONS { . = 1M; .text : { *(.text .text.*) } .eh_frame : { KEEP(*(.eh_frame)) } .data : { *(.data*) } }";
+    let [(_, linker), _] = linkers();
+    let (folder, object) = assembled("alone_script_format", CALLS);
+    fs::write(folder.join("image.ld"), script).unwrap();
+    let arguments = ["-T", "image.ld", "-o", "image", &object];
+    let mut alone = Command::new(linker.trim_start_matches("--sframe-linker="));
+    succeed(alone.current_dir(&folder).args(arguments));
+    let expected = fs::read(folder.join("image")).unwrap();
+    let output = run(&folder, &[&[&*linker], &arguments[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let warning = "sframe-link: warning: image is linked without unwind tables: the output file is not an ELF file, so it cannot contain unwind tables";
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+    assert!(fs::read(folder.join("image")).unwrap() == expected);
+    let required = run(
+        &folder,
+        &[&[&*linker, "--sframe-require"], &arguments[..]].concat(),
+    );
+    assert_eq!(required.status.code(), Some(1));
+    assert!(!folder.join("image").exists());
+}
+
 /// No tables can be made for these, but the rest of a build goes on.
 #[test]
 fn architectures_without_tables_are_linked_if_that_is_asked_for() {
