@@ -47,12 +47,12 @@ fn lists(image: &Path, tables: &str) -> (Vec<Vec<String>>, Vec<String>) {
 fn without_a_map_lists_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = built_image(false);
-    let (expected, ends) = lists(&image, ", tables verified, exception tables used for ");
+    let (expected, ends) = lists(&image, ", tables verified, exception tables are valid only at ");
     let is_complete = |end: &String| end.starts_with("end of backtrace: complete, ");
     assert!(ends.iter().all(is_complete), "{ends:?}");
 
     // A map is made from the code.
-    let made = ", unwind tables were synthesized from the image's code, exception tables used for ";
+    let made = ", unwind tables were synthesized from the image's code, exception tables are valid only at ";
     let image = without(folder.path(), &[".unwind_map"]);
     let (names, ends) = lists(&image, made);
     assert_eq!(names, expected);
@@ -93,7 +93,7 @@ fn without_any_table_rows_are_made_from_the_code() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (expected, _) = lists(
         &built_image(false),
-        ", tables verified, exception tables used for ",
+        ", tables verified, exception tables are valid only at ",
     );
     let all = [".unwind_map", ".debug_frame", ".ARM.exidx"];
     let image = without(folder.path(), &all);
