@@ -16,8 +16,8 @@ core::arch::global_asm!(include_str!("arm.s"), options(raw));
 /// Bytes of the stack. A report uses 6.5 KiB, or 20 KiB if nothing is optimized. The kernel's writer gets the rest.
 const SIZE: usize = 0x8000;
 
-/// Bytes at the low end of the stack. They are zero, like the rest of `.bss`, unless a report has used nearly all of the stack.
-const LAST: usize = 512;
+/// Words of 8 bytes at the low end of the stack. They are zero, like the rest of `.bss`, unless a report has used nearly all of the stack.
+const LAST: usize = 64;
 
 /// The last line of a report if reports have used all of the stack.
 const USED_UP: &str = "the report used all 32 KiB of its stack and may have overwritten kernel data: use less stack in the function that prints the report's text\n";
@@ -60,11 +60,11 @@ pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) -> Option<&'static str>
     is_used_up(stack).then_some(USED_UP)
 }
 
-/// Whether the last bytes of the stack were used. A report that needed more than the stack has overwritten the statics below it.
+/// Whether the last words of the stack were used. A report that needed more than the stack has overwritten the statics below it.
 fn is_used_up(stack: Range) -> bool {
     let first = stack.start as *const u64;
     // SAFETY: the words are part of the static, and nothing runs on the stack.
-    (0..LAST / size_of::<u64>()).any(|word| unsafe { first.add(word).read_volatile() } != 0)
+    (0..LAST).any(|word| unsafe { first.add(word).read_volatile() } != 0)
 }
 
 struct Report<'r> {
