@@ -47,7 +47,10 @@ fn lists(image: &Path, tables: &str) -> (Vec<Vec<String>>, Vec<String>) {
 fn without_a_map_lists_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = built_image(false);
-    let (expected, ends) = lists(&image, ", tables verified, exception tables are valid only at ");
+    let (expected, ends) = lists(
+        &image,
+        ", tables verified, exception tables are valid only at ",
+    );
     let is_complete = |end: &String| end.starts_with("end of backtrace: complete, ");
     assert!(ends.iter().all(is_complete), "{ends:?}");
 

@@ -71,7 +71,15 @@ impl Made {
                 found.place = 0;
             }
             let in_tables = tables.look_up(address, &mut other).map(|()| other);
-            assert_eq!(in_map, in_tables, "{address:#x}");
+            // In a map, rules of trap code have no mark of a signed return address, which a walk ignores in trap code.
+            let as_in_map = in_tables.map(|found| match found.is_trap {
+                true => Found {
+                    rules: found.rules.with_signed(false),
+                    ..found
+                },
+                false => found,
+            });
+            assert_eq!(in_map, as_in_map, "{address:#x}");
             if let Ok(found) = in_tables {
                 let Range { start, end, .. } = found.range;
                 for near in [start.wrapping_sub(1), start, address, end - 1, end] {
@@ -80,7 +88,7 @@ impl Made {
                 }
             }
             assert_eq!(map.covers(address), tables.covers(address), "{address:#x}");
-            cached(&by_map, address, in_tables.ok());
+            cached(&by_map, address, as_in_map.ok());
             cached(&by_tables, address, in_tables.ok());
             count += 1;
         };
