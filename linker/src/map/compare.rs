@@ -66,7 +66,7 @@ pub fn compare(
             }
         }
     }
-    for range in unproven.map_or(&[][..], Unproven::ranges) {
+    for (range, _) in unproven.into_iter().flat_map(Unproven::pieces) {
         for at in [range.start, range.end] {
             comparison.at(at.wrapping_sub(1), map, tables);
             comparison.at(at, map, tables);
