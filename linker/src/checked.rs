@@ -256,7 +256,8 @@ fn packed(file: &object::File<'_>) -> Vec<u64> {
     all
 }
 
-/// The data whose words are no addresses of code. It may lie in another section: a kernel's unwind tables are often a part of `.rodata`.
+/// The data whose words are not read as addresses of code. This data can lie in a different section, for example a kernel's unwind tables in
+/// `.rodata`.
 struct Excluded(Vec<Range>);
 
 impl Excluded {

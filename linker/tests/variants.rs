@@ -26,7 +26,7 @@ fn checked_as_it_is(folder: &Path, arguments: &[&str]) -> Vec<u8> {
         stderr(&check)
     );
     let said = stdout(&check);
-    // Of the unwind rows, and of .symbols.
+    // The first line compares the unwind rows, the second one .symbols.
     for expected in [": 0 differences\n", " Differences: 0\n"] {
         assert_eq!(said.matches(expected).count(), 1, "{arguments:?}: {said}");
     }

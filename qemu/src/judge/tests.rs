@@ -40,7 +40,7 @@ fn a_panic_needs_a_whole_report() {
     }
 }
 
-/// The end line of another list is not that of the failure's.
+/// The end line of a different backtrace does not end the backtrace of the failure.
 #[test]
 fn a_panic_needs_all_frames_of_its_own_list() {
     let frame = |number| format!("{number:>4}: 0x0000000000000000 r a\n");
@@ -174,7 +174,7 @@ fn an_interactive_scenario_ends_as_it_is_told_to() {
     let status = |verdict| scenario(Outcome::Interactive, &booted(verdict, "")).status;
     assert_eq!(status(Verdict::Success), Status::Success);
     assert_eq!(status(Verdict::Panicked), Status::Panicked);
-    // Who leaves is asked for no verdict; the kernel's own report is one.
+    // A user who leaves gives no verdict, but the report of the kernel is one.
     assert_eq!(status(Verdict::Left), Status::Success);
     let serial = "panicked at src/main.rs:1:2:\noh\n";
     for judge in [image, |booted: &Booted| {

@@ -4,7 +4,7 @@ use unwind::Range;
 
 pub(super) const fn give_up() {}
 
-/// Calls `report` with `None`, because the report runs on the caller's stack. Returns no last line: there is no own stack to use up.
+/// Calls `report` with `None`, because the report runs on the caller's stack. Returns no last line, because no own stack can be used up.
 pub(super) fn run(report: &mut dyn FnMut(Option<Range>)) -> Option<&'static str> {
     report(None);
     None
