@@ -13,6 +13,8 @@ pub(crate) fn decode(bits: Bits) -> Option<Op> {
     let to_core = bits.is(20);
     let unknown = |to| Op::Unknown { to, flags: false };
     match bits.get(24, 4) {
+        // The vector extension of ARMv8.1-M has instructions here that write core registers.
+        0b1110 if !bits.is(4) && bits.is(11) && !is_vector => None,
         0b1110 => Some(match (bits.is(4), to_core, bits.register(12)) {
             (true, true, PC) => Op::Flags,
             (true, true, _) => unknown(bits.mask(12)),

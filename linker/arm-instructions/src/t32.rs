@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use super::coprocessor;
-use super::op::{ALWAYS, Decoded, Op, PC, Source};
+use super::op::{ALWAYS, Decoded, Op, PC, SP, Source};
 use super::t16;
 
 mod accesses;
@@ -46,6 +46,8 @@ pub const fn length(first: u16) -> u8 {
 fn first_group(bits: Bits) -> Option<Op> {
     match (bits.is(26), bits.is(25), bits.is(22)) {
         (true, ..) => vectors(bits),
+        // The conditional selections of ARMv8.1-M have this bit.
+        (false, true, _) if bits.is(15) => None,
         (false, true, _) => {
             let shift = bits.get(12, 3) << 2 | bits.get(6, 2);
             let right = match bits.get(4, 2) {
@@ -62,6 +64,10 @@ fn first_group(bits: Bits) -> Option<Op> {
 /// A6.3.1 and A6.3.11: arithmetic and logic.
 fn data(bits: Bits, right: Source) -> Option<Op> {
     let (to, left, flags) = (bits.register(8), bits.register(16), bits.is(20));
+    // The shifts of 64 bits of ARMv8.1-M, which write two registers.
+    if bits.get(21, 4) == 2 && flags && matches!(bits.register(0), SP | PC) && is_register(bits) {
+        return None;
+    }
     Some(match (bits.get(21, 4), to, left) {
         (13, PC, _) if flags => Op::Compare(left, right),
         (0 | 4 | 8, PC, _) if flags => Op::Flags,
@@ -97,6 +103,11 @@ fn data(bits: Bits, right: Source) -> Option<Op> {
             flags,
         },
     })
+}
+
+/// Whether the second source of an instruction of that group is a register, and no constant.
+fn is_register(bits: Bits) -> bool {
+    bits.get(27, 2) == 1
 }
 
 /// A6.3.1 to A6.3.3.
@@ -183,6 +194,11 @@ fn control(bits: Bits, at: u32) -> Option<(Op, u8)> {
             },
             0b011_1001 | 0b011_1011 => Op::Nothing,
             0b011_1010 if bits.is(8) => Op::Mode,
+            // pac, pacbti: the result is in r12.
+            0b011_1010 if matches!(bits.get(0, 8), 0x0d | 0x1d) => Op::Unknown {
+                to: 1 << 12,
+                flags: false,
+            },
             0b011_1010 => Op::Nothing,
             0b011_1101 => Op::InterruptReturn,
             0b011_1110 | 0b011_1111 if !bits.is(5) => Op::Unknown {
