@@ -83,6 +83,8 @@ pub struct Claims<'a> {
     pub(crate) leaving: FxHashSet<u32>,
     /// What jumps break that are not followed and lead anywhere: a bit for each register, see [`breaks::ALL`].
     anywhere: u64,
+    /// A far call may lead to functions whose addresses are taken: with two words on the stack (x86-64).
+    is_far_called: bool,
     /// Addresses of functions that a return may lead to, other than a return to the caller.
     returned: FxHashSet<u64>,
     pub(crate) predecessors: Predecessors,
@@ -97,6 +99,7 @@ impl<'a> Claims<'a> {
     #[must_use]
     pub fn find(program: &'a Program<'a>, architecture: &'a dyn Architecture) -> Option<Self> {
         let mut graph = Graph::of(program, architecture);
+        graph.make_calls_of_next_jumps(program, architecture.convention());
         graph.find_ends(program);
         graph.add_landing_pads(program);
         let extents = Extents::of(program, &graph);
@@ -132,6 +135,7 @@ impl<'a> Claims<'a> {
             pushed: FxHashMap::default(),
             leaving: FxHashSet::default(),
             anywhere: 0,
+            is_far_called: false,
             returned: FxHashSet::default(),
             predecessors: Predecessors::default(),
             called: State::called(architecture.convention()),
@@ -158,6 +162,7 @@ impl<'a> Claims<'a> {
             }
             let is_new = claims.add_pushed()
                 || claims.astray.len() != astray && claims.returns_change()
+                || claims.lead_astray()
                 || claims.find_jumps();
             if !is_new {
                 return Some(claims);
@@ -183,6 +188,17 @@ impl<'a> Claims<'a> {
         for number in &detours {
             self.detours.insert(*number, self.graph.node(*number).next);
             self.graph.make_jump(*number, self.convention);
+            // What follows the call is a block of its own now, to which jumps of the function may lead.
+            let (own, next) = (
+                self.extents.of[*number as usize],
+                self.graph.node(*number).next,
+            );
+            let jumps = self.extents.all[own as usize].1.iter();
+            for jump in jumps.filter(|jump| self.jumps.open.contains(jump)) {
+                if next != OUT {
+                    self.graph.add(*jump, next, Edge::Anywhere);
+                }
+            }
         }
         if !detours.is_empty() {
             self.forget();
@@ -195,6 +211,7 @@ impl<'a> Claims<'a> {
         self.astray.clear();
         self.pushed.clear();
         self.anywhere = 0;
+        self.is_far_called = false;
         self.returned.clear();
         self.breaks = vec![0; self.graph.nodes.len()];
     }

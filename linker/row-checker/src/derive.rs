@@ -34,7 +34,7 @@ pub fn derive(old: Option<&Row>, state: &State, convention: &Convention) -> Opti
         Kind::Called => (Value::Cfa(0), false),
         Kind::Trap => (Value::Cfa(0), true),
         Kind::SwitchedTrap => (Value::Entry(stack_pointer), true),
-        Kind::Outermost | Kind::Mixed => return None,
+        Kind::Outermost | Kind::Open | Kind::Mixed => return None,
     };
     let places = Places { state, convention };
     let kept = |rule: Option<Rule>, same, right| {

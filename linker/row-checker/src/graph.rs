@@ -213,6 +213,17 @@ impl Graph {
         node.effects = (first, count);
     }
 
+    /// Takes calls of the next instruction for jumps, unless a function is declared there. Code reads its own address in this way.
+    pub fn make_calls_of_next_jumps(&mut self, program: &Program<'_>, convention: &Convention) {
+        for number in 0..self.nodes.len() as u32 {
+            let node = self.node(number);
+            let is_next = node.flow == Flow::Call && node.target != OUT && node.target == node.next;
+            if is_next && !program.is_start(node.at + u64::from(node.length)) {
+                self.make_jump(number, convention);
+            }
+        }
+    }
+
     fn more_of(&mut self, from: u32) -> &mut Vec<(u32, Edge)> {
         self.nodes[from as usize].has_more = true;
         self.more.entry(from).or_default()

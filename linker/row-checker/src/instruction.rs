@@ -68,6 +68,8 @@ pub enum Operand {
     Address(u64),
     /// The word in memory at a register plus a number of bytes.
     Load(Register, i32),
+    /// A word in memory at an address that is not followed.
+    Word,
     /// The register with the pointer authentication code of a return address added to it (AArch64).
     Signed(Register),
     /// The register with that code checked and removed (AArch64).
@@ -173,7 +175,8 @@ impl Instruction {
     /// from a register is found after it, so that its stores do not matter.
     #[must_use]
     pub fn unlisted(length: u8) -> Self {
-        let unknown = |register| Effect::Set(register, Operand::Unknown);
+        // Not `Operand::Unknown`, which would be a load of the stack pointer: a switch of stacks.
+        let unknown = |register| Effect::Set(register, Operand::Moved);
         Self {
             // No instruction has this address.
             target: u64::MAX,
@@ -232,8 +235,12 @@ pub struct IndirectJump {
     pub pointer: Option<(u64, Register)>,
     /// An indexed load is seen right before the jump: it is by a table, and no call in the last place.
     pub is_indexed: bool,
+    /// An entry is added to an address, which may be that of code that the function names. That address is no pointer to code then.
+    pub counts_from_labels: bool,
     /// Its target is a sum, and no word that was loaded.
     pub is_computed: bool,
+    /// Registers that the target is computed from, and that no instruction before the jump in its block sets: a bit for each.
+    pub unset: u64,
     /// It reads one word at a constant address, which no table is: an import.
     pub is_import: bool,
 }

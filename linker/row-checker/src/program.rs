@@ -161,6 +161,16 @@ impl Program<'_> {
         self.sections.get(after).map(|section| section.address)
     }
 
+    /// The address of the instruction that a jump to an address leads to: without the bit that selects T32, if the address is in T32 code.
+    #[must_use]
+    pub fn instruction_at(&self, address: u64) -> u64 {
+        let code = address & !1;
+        match self.code(code).is_some() && self.mode(code) == Mode::Thumb {
+            true => code,
+            false => address,
+        }
+    }
+
     /// The bytes from an address to the end of its section.
     #[must_use]
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {

@@ -106,7 +106,10 @@ pub fn judge(
     let cfa = match (is_trap_code, state.kind) {
         (false, Kind::Called) | (true, Kind::Trap) => Value::Cfa(0),
         (true, Kind::SwitchedTrap) => Value::Entry(stack_pointer),
-        _ => return unproven.push((Part::Entry, cause(state.get(stack_pointer)))),
+        _ => {
+            let cause = state.opened.or(cause(state.get(stack_pointer)));
+            return unproven.push((Part::Entry, cause));
+        }
     };
     let mut follows = |part, rule, same: Register, is_right: &dyn Fn(Value) -> bool| {
         let is_lost = match rule {

@@ -18,6 +18,8 @@ pub enum Kind {
     Trap,
     /// By an exception or interrupt, which saved the interrupted stack pointer: it is [`Value::Entry`] of that register.
     SwitchedTrap,
+    /// In a way that is not known, with values that are not known: no row holds.
+    Open,
     /// In several of these ways: no row holds.
     Mixed,
 }
@@ -56,6 +58,8 @@ pub struct State {
     pub slots: Vec<(i32, Value)>,
     /// The register that the stack pointer was compared with.
     pub compared: Option<Register>,
+    /// If the code is also entered in a way that is not known ([`Kind::Open`]): why.
+    pub opened: Option<Cause>,
 }
 
 impl State {
@@ -68,6 +72,7 @@ impl State {
             registers: [Value::Unknown(cause); REGISTERS],
             slots: Vec::new(),
             compared: None,
+            opened: (kind == Kind::Open).then_some(cause),
         }
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
 use crate::graph::{Edge, Extents, Graph, Node, OUT};
-use crate::instruction::{Flow, IndirectJump, Named, TableBase};
+use crate::instruction::{Effect, Flow, IndirectJump, Named, Operand, TableBase};
 use crate::program::{Declared, Program, Section};
 use read::{Found, Reader};
 
@@ -55,6 +55,8 @@ struct Others {
     starts: BTreeSet<u64>,
     /// See [`Reader::called`].
     called: FxHashSet<u64>,
+    /// See [`Reader::named_again`].
+    named_again: FxHashSet<u64>,
 }
 
 /// See [`Reader::called`].
@@ -82,11 +84,13 @@ impl Jumps {
         let mut jumps = Self::default();
         let has_jump = |all: &[u32]| {
             all.iter()
-                .any(|one| graph.node(*one).flow == Flow::IndirectJump)
+                .any(|one| matches!(graph.node(*one).flow, Flow::IndirectJump | Flow::Unknown))
         };
         let parts = parts(graph, extents);
         let each: Vec<Names> = (extents.all.iter())
-            .map(|(extent, all)| jumps.names(program, architecture, graph, *extent, all))
+            .map(|(extent, all)| {
+                jumps.names(program, architecture, graph, *extent, all, has_jump(all))
+            })
             .collect();
         let mut named: Vec<(Names, &[u32])> = Vec::new();
         for (place, (_, all)) in extents.all.iter().enumerate() {
@@ -110,16 +114,32 @@ impl Jumps {
             .collect();
         let convention = architecture.convention();
         let called = called(program, graph, convention);
-        let others = Others { starts, called };
+        let mut once = FxHashSet::default();
+        let named_again = jumps.named.iter().map(|named| named.address);
+        let named_again = named_again.filter(|address| !once.insert(*address));
+        let others = Others {
+            starts,
+            called,
+            named_again: named_again.collect(),
+        };
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         let entered = reaching::entered(program, graph);
         for (names, all) in &named {
             for &number in *all {
-                if graph.node(number).flow != Flow::IndirectJump {
-                    continue;
+                match graph.node(number).flow {
+                    Flow::IndirectJump => {}
+                    // It may lead to this image.
+                    Flow::Unknown if !graph.node(number).is_padding => {
+                        jumps.open.insert(number);
+                        let heads = heads(program, graph, number);
+                        graph.lead(number, &heads, Edge::Anywhere);
+                        continue;
+                    }
+                    _ => continue,
                 }
                 let at = graph.node(number).at;
                 let jump = architecture.indirect_jump(program, at, &before(graph, &joins, number));
+                // The addresses of its table, if the code shows all of them.
                 let known = jump.pointer.and_then(|(at, register)| {
                     let load = graph.at(at)?;
                     reaching::addresses(graph, convention, &entered, all, load, register)
@@ -130,9 +150,11 @@ impl Jumps {
                             data,
                             ..names.clone()
                         };
-                        jumps.find_targets(program, graph, &names, &others, number, &jump);
+                        jumps.find_targets(program, graph, (&names, true), &others, number, &jump);
                     }
-                    None => jumps.find_targets(program, graph, names, &others, number, &jump),
+                    None => {
+                        jumps.find_targets(program, graph, (names, false), &others, number, &jump)
+                    }
                 }
             }
         }
@@ -146,6 +168,7 @@ impl Jumps {
         graph: &Graph,
         extent: Declared,
         all: &[u32],
+        has_jump: bool,
     ) -> Names {
         let nodes = all.iter().map(|number| graph.node(*number));
         let addresses: Vec<u64> = nodes
@@ -169,9 +192,9 @@ impl Jumps {
             let own = graph
                 .at(named.at)
                 .map_or(0, |number| graph.node(number).length);
-            // Code that reads its own address means no place to go to.
+            // Code that reads its own address means no place to go to, unless it jumps to what it has computed.
             let is_own = [named.at, named.at + u64::from(own)].contains(&named.address);
-            if !is_own || !named.is_relative {
+            if !is_own || !named.is_relative || has_jump {
                 self.named.push(named);
             }
         }
@@ -182,7 +205,7 @@ impl Jumps {
         &mut self,
         program: &Program<'_>,
         graph: &mut Graph,
-        names: &Names,
+        (names, is_known): (&Names, bool),
         others: &Others,
         number: u32,
         jump: &IndirectJump,
@@ -193,14 +216,16 @@ impl Jumps {
             names,
             starts: &others.starts,
             called: &others.called,
+            named_again: &others.named_again,
+            counts_from_labels: jump.counts_from_labels,
         };
         let mut found = Found::default();
         for form in &jump.forms {
             match jump.table {
                 Some(table) => reader.read(form, table, true, &mut found),
                 None => {
-                    // Words of a table in code are taken for data only where the decoder finds no better.
-                    let in_code = names.code.iter().filter(|_| form.base == TableBase::Zero);
+                    let in_code = names.code.iter();
+                    let in_code = in_code.filter(|_| !is_known || form.base == TableBase::Zero);
                     for table in names.data.iter().chain(in_code) {
                         reader.read(form, *table, false, &mut found);
                     }
@@ -220,7 +245,11 @@ impl Jumps {
                 .section(graph.node(number).at)
                 .is_some_and(is_linkage)
             {
-                let heads = match jump.is_computed {
+                // A table of numbers that is not found may have entries for the middle of a block.
+                let is_computed = jump.is_computed
+                    || jump.counts_from_labels && !has_own
+                    || sets_by_sum(graph, own(program, graph, number), jump.unset);
+                let heads = match is_computed {
                     true => own(program, graph, number).collect(),
                     false => heads(program, graph, number),
                 };
@@ -243,6 +272,25 @@ impl Jumps {
 fn own(program: &Program<'_>, graph: &Graph, jump: u32) -> std::ops::Range<u32> {
     let extent = program.extent(graph.node(jump).at);
     graph.between(extent.start, extent.end)
+}
+
+/// Whether one of these instructions sets a register by arithmetic: a bit for each register.
+fn sets_by_sum(graph: &Graph, numbers: std::ops::Range<u32>, registers: u64) -> bool {
+    let is_sum = |effect: &Effect| match effect {
+        Effect::Set(to, value) if *to < 64 && registers >> to & 1 != 0 => !matches!(
+            value,
+            Operand::Sum(_, 0)
+                | Operand::Load(..)
+                | Operand::Word
+                | Operand::Address(_)
+                | Operand::Number(_)
+        ),
+        _ => false,
+    };
+    registers != 0
+        && numbers.into_iter().any(|number| {
+            graph.node(number).flow == Flow::Next && graph.effects(number).iter().any(is_sum)
+        })
 }
 
 /// The instructions of a jump's function to which control comes from other instructions than the one before.

@@ -101,6 +101,28 @@ pub enum Why {
 }
 
 impl Why {
+    /// Whether the value may be the right one at a way out: an entry or a jump is not followed, and nothing shows that a value was lost.
+    #[must_use]
+    pub const fn may_be_right(self) -> bool {
+        match self {
+            Self::NotFollowed
+            | Self::NoWay
+            | Self::Taken
+            | Self::AnyJump
+            | Self::DeclaredOtherwise
+            | Self::LeadsToTrapReturn
+            | Self::NotEntered => true,
+            Self::Entered
+            | Self::Ways
+            | Self::Written
+            | Self::Moved
+            | Self::Stored
+            | Self::NothingStored
+            | Self::CalleeMay
+            | Self::CalleeDoes => false,
+        }
+    }
+
     /// The reason in words.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -15,6 +15,8 @@ mod edges;
 mod encodings_a64;
 #[path = "rules/encodings_arm.rs"]
 mod encodings_arm;
+#[path = "rules/encodings_x86.rs"]
+mod encodings_x86;
 #[path = "rules/entries.rs"]
 mod entries;
 #[path = "rules/jumps.rs"]
@@ -43,6 +45,8 @@ mod switches;
 mod system_calls;
 #[path = "rules/tables.rs"]
 mod tables;
+#[path = "rules/tables_elsewhere.rs"]
+mod tables_elsewhere;
 #[path = "rules/traps.rs"]
 mod traps;
 #[path = "rules/vectors.rs"]

@@ -81,14 +81,14 @@ fn exception(word: Word) -> Option<Instruction> {
         return None;
     }
     match (word.bits(21, 3), word.bits(0, 2)) {
-        // svc #0
-        (0, 1) if word.bits(5, 16) == 0 => {
+        // svc: Linux ignores its number
+        (0, 1) => {
             let mut call = handled(CHANGED_BY_CALLS);
             call.effects.push(Effect::SystemCall(&SYSTEM_CALLS));
             Some(call)
         }
-        // svc, hvc, smc
-        (0, 1..) => Some(handled(CHANGED_BY_CALLS)),
+        // hvc, smc
+        (0, 2..) => Some(handled(CHANGED_BY_CALLS)),
         // hlt, by which debuggers and emulators are called, whose result is in x0
         (2, 0) => Some(handled(0..=0)),
         // brk, tcancel; dcps1, dcps2, dcps3, which are undefined unless the processor is in debug state

@@ -150,7 +150,8 @@ fn one(word: Word, number: i32, mode: Mode) -> Option<Changes> {
         return Some(access.write_back(changes));
     }
     let changes = access.write_back(Changes::default());
-    let value = match is_word && !is_indexed {
+    let value = match is_word {
+        true if is_indexed => Operand::Word,
         true => access.loaded(register, 0),
         false => Operand::Unknown,
     };

@@ -1,6 +1,7 @@
 //! Addresses of code and data that instructions name.
 
 use super::immediate;
+use super::memory::literal_bytes;
 use super::word::{Word, ZERO};
 use super::{decode, word};
 use crate::instruction::{Effect, Named, Register};
@@ -48,7 +49,10 @@ pub(super) fn constant(program: &Program<'_>, register: Register, before: &[u64]
     let mut parts: Parts = [None; 32];
     for &at in before.iter().rev() {
         let word = word(program, at)?;
-        let result = result(program, word, at, &parts);
+        // A word outside of code may be written.
+        let is_fixed = |(from, _)| program.code(from).is_some();
+        let is_constant = literal_bytes(word, at).is_none_or(is_fixed);
+        let result = result(program, word, at, &parts).filter(|_| is_constant);
         keep(word, at, result.map(|(part, _)| part), &mut parts);
     }
     Some((*parts.get(usize::from(register))?)?.value)
@@ -73,34 +77,43 @@ fn result(program: &Program<'_>, word: Word, at: u64, parts: &Parts) -> Option<(
         value,
         is_address: true,
     };
+    // An instruction of 32 bits makes the upper half of its register 0.
+    let sized = |value: u64, is_wide: bool| match is_wide {
+        true => value,
+        false => value & u64::from(u32::MAX),
+    };
     if let Some(value) = immediate::named_address(word, at) {
         let is_page = word.bit(31);
         return Some((address(value), !is_page));
     }
-    // add or sub of a constant, in 64 bits, without flags
-    if word.is(0xbf80_0000, 0x9100_0000) {
+    // add or sub of a constant, without flags
+    if word.is(0x3f80_0000, 0x1100_0000) {
         let left = part(word.rn())?;
         let value = (left.value).wrapping_add_signed(immediate::summand(word).into());
+        let value = sized(value, word.bit(31));
         return Some((Part { value, ..left }, true));
     }
     // The same of a register, perhaps shifted.
-    if word.is(0xbfe0_0000, 0x8b00_0000) {
+    if word.is(0x3fe0_0000, 0x0b00_0000) {
         let (left, right) = (part(word.rn())?, part(word.rm())?);
         let right_value = right.value << word.bits(10, 6);
         let value = match word.bit(30) {
             true => left.value.wrapping_sub(right_value),
             false => left.value.wrapping_add(right_value),
         };
+        let value = sized(value, word.bit(31));
         let is_address = left.is_address || right.is_address;
         return Some((Part { value, is_address }, true));
     }
     // mov
-    if word.is(0xffe0_ffe0, 0xaa00_03e0) && word.rm() != ZERO {
-        return Some((part(word.rm())?, false));
+    if word.is(0x7fe0_ffe0, 0x2a00_03e0) && word.rm() != ZERO {
+        let part = part(word.rm())?;
+        let value = sized(part.value, word.bit(31));
+        return Some((Part { value, ..part }, false));
     }
     // movn, movz; movk
     let is_constant = word.is(0x1f80_0000, 0x1280_0000) && word.bits(29, 2) != 1;
-    if is_constant && (word.bit(31) || word.bits(29, 2) != 3) {
+    if is_constant {
         let at = 16 * word.bits(21, 2);
         let bits = u64::from(word.bits(5, 16)) << at;
         let value = match word.bits(29, 2) {
@@ -108,20 +121,20 @@ fn result(program: &Program<'_>, word: Word, at: u64, parts: &Parts) -> Option<(
             2 => bits,
             _ => part(word.rd())?.value & !(0xffff << at) | bits,
         };
-        let value = if word.bit(31) {
-            value
-        } else {
-            value & u64::from(u32::MAX)
-        };
+        let value = sized(value, word.bit(31));
         let is_address = !program.is_relocatable;
         return Some((Part { value, is_address }, true));
     }
-    // ldr of an address beside the code
-    if word.is(0xbf00_0000, 0x1800_0000) && word.rd() != ZERO {
+    // ldr or ldrsw of an address beside the code
+    let is_signed = word.is(0xff00_0000, 0x9800_0000);
+    if (is_signed || word.is(0xbf00_0000, 0x1800_0000)) && word.rd() != ZERO {
         let from = at.wrapping_add_signed(i64::from(word.signed(5, 19)) * 4);
         let bytes = program.bytes(from)?;
         let number = match word.bit(30) {
             true => u64::from_le_bytes(*bytes.first_chunk()?),
+            false if is_signed => {
+                i64::from(i32::from_le_bytes(*bytes.first_chunk()?)).cast_unsigned()
+            }
             false => u32::from_le_bytes(*bytes.first_chunk()?).into(),
         };
         return Some((address(number), true));

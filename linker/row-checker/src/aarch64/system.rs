@@ -102,9 +102,8 @@ fn unmasked() -> Changes {
 
 /// Returns the effects of an operation of caches or address translation.
 fn operation(word: Word) -> Changes {
-    // dc zva, dc gva, dc gzva: a block is written, which contains the address
-    let (is_on_block, kind) = (word.is(0xffff_ff00, 0xd50b_7400), word.bits(5, 3));
-    if !is_on_block || !matches!(kind, 1 | 3 | 4) {
+    // dc zva, dc gva, dc gzva, dc gbva, dc zgbva: a block is written, which contains the address
+    if !word.is(0xffff_ff00, 0xd50b_7400) {
         return Changes::default();
     }
     match word.rd() {

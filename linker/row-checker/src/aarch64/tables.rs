@@ -1,8 +1,9 @@
 //! The tables that indirect jumps read.
 
+use super::immediate::named_address;
 use super::word::Word;
 use super::{decode, word};
-use crate::instruction::{Effect, Flow, IndirectJump, Register, TableBase, TableForm};
+use crate::instruction::{Effect, Flow, IndirectJump, Operand, Register, TableBase, TableForm};
 use crate::program::Program;
 
 /// What is found on the way from the jump back to the load of its entry.
@@ -67,10 +68,12 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
     for &at in before {
         let Some(word) = word(program, at) else { break };
         if is_indexed_load(word) && search.wants(word.rd()) {
+            let forms = search.forms(word);
             return IndirectJump {
-                forms: search.forms(word),
                 pointer: Some((at, word.rn())),
                 is_indexed: !search.is_unsure,
+                counts_from_labels: forms != [ADDRESSES],
+                forms,
                 ..Default::default()
             };
         }
@@ -80,6 +83,7 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         }
     }
     IndirectJump {
+        unset: search.wanted,
         is_computed: search.is_unsure || !search.shifts.is_empty(),
         ..unknown
     }
@@ -107,16 +111,19 @@ impl Search {
         }
         let is_wanted = self.wants(word.rd());
         for effect in &instruction.effects {
-            if let Effect::Set(register, _) = effect {
+            if let Effect::Set(register, value) = effect {
+                // A load or store moves its base register.
+                let is_moved = matches!(value, Operand::Sum(_, by) if *by != 0);
+                self.is_unsure |= is_moved && self.wants(*register);
                 self.wanted &= !(1 << register);
             }
         }
         if is_wanted {
-            self.sources(word);
+            self.sources(word, at);
         }
     }
 
-    fn sources(&mut self, word: Word) {
+    fn sources(&mut self, word: Word, at: u64) {
         let mut want = |register: Register| {
             if register < 31 {
                 self.wanted |= 1 << register;
@@ -142,6 +149,15 @@ impl Search {
             want(word.rn());
             want(word.rm());
             self.is_unsure = true;
+        } else if word.is(0x3fe0_0c00, 0x1a80_0000) {
+            // csel
+            want(word.rn());
+            want(word.rm());
+        } else {
+            // Other arithmetic. The constants of `adr`, `movz` and their like are not computed.
+            let is_constant =
+                named_address(word, at).is_some() || word.is(0x1f80_0000, 0x1280_0000);
+            self.is_unsure |= matches!(word.bits(25, 4), 5 | 8 | 9 | 13) && !is_constant;
         }
     }
 

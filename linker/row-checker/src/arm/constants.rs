@@ -3,13 +3,16 @@
 use arm_instructions::{LR, Op, PC, Register, Source};
 
 use super::block::Condition;
-use super::read::{Read, read, without_bit};
+use super::read::{Read, read};
 use super::translate::translate;
 use crate::instruction::{Effect, Flow, Named};
 use crate::program::Program;
 
 /// Registers that a call changes.
 const BY_CALLS: u16 = 0xf | 1 << 12 | 1 << LR;
+
+/// Most constants of one register that are followed.
+const MOST: usize = 8;
 
 /// Constants that a register may hold. Conditional instructions make several.
 type Constants = Vec<u32>;
@@ -64,16 +67,20 @@ impl Names<'_> {
                 if let Some((_, Some(count))) = continues {
                     self.named.truncate(count);
                 }
-                let constants = match is_relative || continues.is_some() {
+                let is_named = is_relative || continues.is_some();
+                let constants = match is_named {
                     true => self.sums(read, left, right, subtracts),
                     false => Vec::new(),
                 };
+                if continues.is_some() {
+                    self.last = Some((to, None));
+                }
                 if is_relative {
                     // The start of an entry of a procedure linkage table only reads the program counter.
                     let is_start = (left, right) == (PC, Source::Constant(0));
                     self.last = Some((to, is_start.then_some(self.named.len())));
                 }
-                (to, constants, true)
+                (to, constants, is_named)
             }
             Op::Move {
                 to,
@@ -83,6 +90,7 @@ impl Names<'_> {
             } => {
                 let value = if inverts { !value } else { value };
                 self.moved = Some((to, read.condition, value));
+                self.last = is_fixed.then_some((to, None));
                 (to, vec![value], false)
             }
             Op::Move {
@@ -90,13 +98,21 @@ impl Names<'_> {
                 from: Source::Register(PC, 0),
                 inverts: false,
                 ..
-            } => (to, vec![read.pc() as u32], true),
+            } => {
+                self.last = Some((to, None));
+                (to, vec![read.pc() as u32], true)
+            }
             Op::Move {
                 to,
-                from: Source::Register(from, 0),
+                from: Source::Register(from, shift),
                 inverts: false,
                 ..
-            } => (to, self.of(from), false),
+            } => {
+                let all = self.of(from).into_iter();
+                let shifted = all.map(|one| one.checked_shl(shift.into()).unwrap_or(0));
+                self.last = last.filter(|(sum, _)| *sum == to && from == to);
+                (to, shifted.collect(), false)
+            }
             Op::Top { to, half } => {
                 let top = u32::from(half) << 16;
                 // Under one condition, both halves are moved or neither is, so that no older constant gets this upper half.
@@ -106,12 +122,14 @@ impl Names<'_> {
                 });
                 let lows = both.map_or_else(|| self.of(to), |(_, _, low)| vec![low]);
                 let constants = lows.iter().map(|low| low & 0xffff | top).collect();
+                self.last = is_fixed.then_some((to, None));
                 (to, constants, is_fixed)
             }
             Op::Load {
                 to, size: 4, place, ..
             } if to != PC => {
                 let literal = read.literal(self.program, place);
+                self.last = literal.filter(|_| is_fixed).map(|_| (to, None));
                 (to, literal.into_iter().collect(), is_fixed)
             }
             _ => return self.forget(read),
@@ -126,6 +144,7 @@ impl Names<'_> {
             slot.extend(constants);
             slot.sort_unstable();
             slot.dedup();
+            slot.truncate(MOST);
         }
     }
 
@@ -160,7 +179,7 @@ impl Names<'_> {
     }
 
     fn name(&mut self, read: &Read, value: u32) {
-        let address = without_bit(self.program, value.into());
+        let address = self.program.instruction_at(value.into());
         if self.program.section(address).is_some() {
             self.named.push(Named {
                 at: read.at,

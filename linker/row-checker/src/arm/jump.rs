@@ -34,7 +34,7 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         Op::JumpTo(register) => search(program, register, before, STEPS),
         _ => None,
     };
-    found.unwrap_or_else(|| any(&read))
+    found.unwrap_or_else(|| any(program, &read, before))
 }
 
 /// A jump by `tbb` or `tbh`: entries count halves from the address after the instruction on.
@@ -49,7 +49,9 @@ fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
         }],
         table: (base == PC).then(|| read.pc()),
         is_indexed: true,
+        counts_from_labels: true,
         is_computed: false,
+        unset: 0,
         is_import: false,
     }
 }
@@ -76,7 +78,9 @@ impl Entry {
             }],
             table: self.table,
             is_indexed: true,
+            counts_from_labels: base != TableBase::Zero,
             is_computed: false,
+            unset: 0,
             is_import: false,
         }
     }
@@ -189,21 +193,34 @@ fn added(
     };
     let by_table = sum(program, read, (left, right, shift), before, STEPS);
     match by_table {
-        None if left == PC && !read.is_thumb && shift == 2 => Some(IndirectJump {
-            pointer: None,
-            forms: vec![TableForm {
-                size: 4,
-                signed: false,
-                scale: 1,
-                base: TableBase::Inline,
-            }],
-            table: Some(read.pc()),
-            is_indexed: true,
-            is_computed: false,
-            is_import: false,
-        }),
+        None if left == PC && !read.is_thumb && shift == 2 && is_list(program, read.pc()) => {
+            Some(IndirectJump {
+                pointer: None,
+                forms: vec![TableForm {
+                    size: 4,
+                    signed: false,
+                    scale: 1,
+                    base: TableBase::Inline,
+                }],
+                table: Some(read.pc()),
+                is_indexed: true,
+                counts_from_labels: true,
+                is_computed: false,
+                unset: 0,
+                is_import: false,
+            })
+        }
         found => found,
     }
+}
+
+/// Whether a list of branches starts at an address. One branch may be anything.
+fn is_list(program: &Program<'_>, start: u64) -> bool {
+    let is_branch = |at| {
+        let read = read(program, at);
+        read.is_some_and(|read| matches!(read.op, Op::Jump(_)) && read.condition.is_always())
+    };
+    is_branch(start) && is_branch(start + 4)
 }
 
 /// A sum of which one part is an entry, and the other one what entries are added to.
@@ -223,6 +240,7 @@ fn sum(
         };
         let form = found.forms.first_mut()?;
         (form.base == TableBase::Zero).then(|| form.base = base)?;
+        found.counts_from_labels = true;
         Some(found)
     };
     let by_right = (right != PC).then(|| with(right, shift, left)).flatten();
@@ -257,8 +275,35 @@ fn is_import(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -
     }
 }
 
+/// Whether the instructions before a jump compute its target, which is in a register. Also returns the register that the target comes from,
+/// as a bit, if none of them sets it.
+fn computed(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> (bool, u64) {
+    while let Some((read, rest)) = setter(program, register, before) {
+        match read.op {
+            Op::Move {
+                from: Source::Register(from, 0),
+                inverts: false,
+                ..
+            } if from != PC => (register, before) = (from, rest),
+            Op::Load { to, size: 4, .. } if to == register => return (false, 0),
+            Op::Multiple { base, .. }
+            | Op::Pair {
+                place: Place { base, .. },
+                ..
+            } if base != register => {
+                return (false, 0);
+            }
+            _ => {
+                let is_constant = constant_of(program, register, before, STEPS).is_some();
+                return (!is_constant, 0);
+            }
+        }
+    }
+    (false, 1 << register)
+}
+
 /// The forms of table that a jump can read if its load is not found: words, which are addresses, or are added to what the jump adds.
-fn any(read: &Read) -> IndirectJump {
+fn any(program: &Program<'_>, read: &Read, before: &[u64]) -> IndirectJump {
     let word = |base| TableForm {
         size: 4,
         signed: true,
@@ -280,9 +325,15 @@ fn any(read: &Read) -> IndirectJump {
         Op::Add { .. } => vec![word(TableBase::Named)],
         _ => Vec::new(),
     };
+    let (is_computed, unset) = match read.op {
+        Op::Add { .. } => (true, 0),
+        Op::JumpTo(register) => computed(program, register, before),
+        _ => (false, 0),
+    };
     IndirectJump {
         forms,
-        is_computed: matches!(read.op, Op::Add { .. }),
+        is_computed,
+        unset,
         ..IndirectJump::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use arm_instructions::{Indexing, LR, PC, Place, Register, SP, Source};
 
-use super::read::{constant, without_bit};
+use super::read::constant;
 use super::translate::Translation;
 use crate::instruction::{Effect, Flow, Operand, Size};
 use crate::program::Mode;
@@ -43,6 +43,7 @@ impl Translation<'_> {
         let value = match (literal, Self::location(place)) {
             (Some(value), _) => constant(self.program, value),
             (None, Some((base, bytes))) if is_word => Operand::Load(base, bytes),
+            (None, None) if is_word && to != SP => Operand::Word,
             _ => Operand::Unknown,
         };
         self.moves(place)?;
@@ -67,7 +68,7 @@ impl Translation<'_> {
         }
         self.jump_to(value);
         if let Some(literal) = literal.filter(|_| !self.program.is_relocatable) {
-            let target = without_bit(self.program, literal.into());
+            let target = self.program.instruction_at(literal.into());
             if self.program.code(target).is_some() && self.program.mode(target) != Mode::Data {
                 self.jump(target);
             }

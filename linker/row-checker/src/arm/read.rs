@@ -98,15 +98,6 @@ impl Read {
     }
 }
 
-/// Returns the address without the bit that selects T32, if it points to T32 code.
-pub(super) fn without_bit(program: &Program<'_>, address: u64) -> u64 {
-    let code = address & !1;
-    match program.code(code).is_some() && program.mode(code) == Mode::Thumb {
-        true => code,
-        false => address,
-    }
-}
-
 /// A constant in code as a value: an address if a section of the program contains it.
 pub(super) fn constant(program: &Program<'_>, value: u32) -> Operand {
     match program.is_relocatable {
@@ -118,7 +109,7 @@ pub(super) fn constant(program: &Program<'_>, value: u32) -> Operand {
 /// An address as a value: a number if no section of the program contains it.
 pub(super) fn address(program: &Program<'_>, value: u64) -> Operand {
     match program.section(value) {
-        Some(_) => Operand::Address(without_bit(program, value)),
+        Some(_) => Operand::Address(program.instruction_at(value)),
         None => Operand::Number((value as u32).cast_signed()),
     }
 }

@@ -11,12 +11,21 @@ use crate::program::{Mode, Program};
 const NOT_EQUAL: Condition = Condition::Known(1);
 /// Registers that a call to a supervisor may change: r0 to r3, r12, and the link register if the supervisor runs in the caller's mode.
 const BY_SUPERVISOR: u16 = 0xf | 1 << 12 | 1 << LR;
+/// Registers that a hypervisor or firmware may change: also r4 to r7. Source: SMC Calling Convention (Arm DEN 0028), section 2.5.
+const BY_FIRMWARE: u16 = BY_SUPERVISOR | 0xf << 4;
 /// Linux.
 static SYSTEM_CALLS: SystemCalls = SystemCalls {
     number: 7,
     on_other_stack: &[120, 435],
     on_used_stack: &[190],
     last: &[1, 248],
+};
+/// Linux, by the older interface: no register has the number.
+static OLD_SYSTEM_CALLS: SystemCalls = SystemCalls {
+    number: PC,
+    on_other_stack: SYSTEM_CALLS.on_other_stack,
+    on_used_stack: SYSTEM_CALLS.on_used_stack,
+    last: &[],
 };
 /// Registers of which a mode may have its own, except the stack pointer: r8 to r12, and the link register.
 const OF_MODES: u16 = 0x1f << 8 | 1 << LR;
@@ -191,10 +200,6 @@ impl Translation<'_> {
                 self.flow = Flow::Branch;
                 self.target = to.into();
             }
-            // A way to read the program counter, unless a function is there.
-            Op::Call(to) if u64::from(to) == self.next() && !self.program.is_start(to.into()) => {
-                return self.set(LR, Operand::Unknown);
-            }
             Op::Call(to) => {
                 self.flow = Flow::Call;
                 self.target = to.into();
@@ -214,23 +219,49 @@ impl Translation<'_> {
             Op::Supervisor => {
                 self.flow = Flow::Halt;
                 self.store_anywhere(Operand::Unknown);
-                self.forget(BY_SUPERVISOR)?;
-                if self.is_system_call() {
-                    self.effect(Effect::SystemCall(&SYSTEM_CALLS));
+                match self.is_system_call() {
+                    Some(is_new) => {
+                        self.forget(BY_SUPERVISOR)?;
+                        self.effect(Effect::SystemCall(match is_new {
+                            true => &SYSTEM_CALLS,
+                            false => &OLD_SYSTEM_CALLS,
+                        }));
+                    }
+                    None if self.is_firmware_call() => self.forget(BY_FIRMWARE)?,
+                    None => self.forget(BY_SUPERVISOR)?,
                 }
             }
-            Op::Trap | Op::Breakpoint => self.flow = Flow::Trap,
+            Op::Trap => self.flow = Flow::Trap,
+            // A debugger or an emulator may answer, in r0 and in memory (semihosting).
+            Op::Breakpoint => {
+                self.flow = Flow::Trap;
+                self.store_anywhere(Operand::Unknown);
+                return self.forget(1);
+            }
             _ => return None,
         }
         Some(())
     }
 
-    /// Whether the instruction is `svc #0`.
-    fn is_system_call(&self) -> bool {
+    /// Whether the instruction is `svc`, and Linux takes the number of the call from the register. In A32, an older interface takes it from
+    /// the instruction, if that has one.
+    fn is_system_call(&self) -> Option<bool> {
+        let code = self.program.code(self.read.at)?;
+        match (self.read.is_thumb, code) {
+            (true, [_, 0xdf, ..]) => Some(true),
+            (false, [0, 0, 0, top, ..]) if top & 15 == 15 => Some(true),
+            (false, [_, _, _, top, ..]) if top & 15 == 15 => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether the instruction, which is none for a debugger or an operating system, is `hvc` or `smc`, and not `hlt`.
+    fn is_firmware_call(&self) -> bool {
         let code = self.program.code(self.read.at);
-        code.is_some_and(|code| match self.read.is_thumb {
-            true => code.starts_with(&[0x00, 0xdf]),
-            false => code.starts_with(&[0, 0, 0]) && code.get(3).is_some_and(|top| top & 15 == 15),
+        code.is_some_and(|code| match (self.read.is_thumb, code) {
+            (true, _) => self.read.length == 4,
+            (false, [_, _, third, ..]) => third >> 5 & 3 != 0,
+            _ => false,
         })
     }
 

@@ -5,7 +5,7 @@
 
 use super::Claims;
 use crate::graph::{Edge, OUT};
-use crate::instruction::Flow;
+use crate::instruction::{Effect, Flow, Operand};
 use crate::state::{Kind, State};
 use crate::value::{RETURN, Value, Why};
 
@@ -45,6 +45,7 @@ impl Claims<'_> {
     /// that has returned: an assumption.
     pub(super) fn is_switched(&self, state: &State) -> bool {
         match state.get(self.convention.stack_pointer) {
+            Value::Entry(_) => true,
             Value::Unknown(cause) => matches!(
                 cause.why(),
                 Why::Written | Why::NothingStored | Why::CalleeMay | Why::Entered
@@ -59,22 +60,17 @@ impl Claims<'_> {
             return 0;
         }
         let is_broken = |value: Value, right: Value| match value {
-            Value::Unknown(cause) => matches!(
-                cause.why(),
-                Why::Entered
-                    | Why::Ways
-                    | Why::Written
-                    | Why::Moved
-                    | Why::Stored
-                    | Why::NothingStored
-                    | Why::CalleeMay
-                    | Why::CalleeDoes
-            ),
+            Value::Unknown(cause) => !cause.why().may_be_right(),
             value => value != right,
         };
         let lost = self.lost_registers(state, &is_broken);
         if self.is_switched(state) {
-            return lost | self.switched();
+            // The return address was popped before.
+            let is_popped = state.get(self.convention.lost) == Value::Entry(RETURN);
+            return match way == Way::Jump && is_popped {
+                true => ALL,
+                false => lost | self.switched(),
+            };
         }
         let target = state.get(self.convention.lost);
         if way == Way::Jump && matches!(target, Value::Unknown(cause) if cause.why() == Why::Moved)
@@ -119,6 +115,13 @@ impl Claims<'_> {
         1 << self.convention.stack_pointer
     }
 
+    /// Whether a return removes more from the stack than the return address that a call has pushed.
+    fn pops_more(&self, number: u32) -> bool {
+        let (stack_pointer, pushed) = (self.convention.stack_pointer, self.convention.pushed());
+        let usual = Effect::Set(stack_pointer, Operand::Sum(stack_pointer, pushed));
+        pushed > 0 && !self.graph.effects(number).contains(&usual)
+    }
+
     /// What is broken where control leaves its function at the last instruction of the block with a head.
     pub(crate) fn broken_at(&self, head: u32, number: u32) -> u64 {
         let node = self.graph.node(number);
@@ -144,6 +147,7 @@ impl Claims<'_> {
             return 0;
         };
         match node.flow {
+            Flow::Return if self.is_switched(&behind) && self.pops_more(number) => ALL,
             Flow::Return => self.broken(&behind, Way::Return),
             Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
             Flow::IndirectJump if self.is_linkage(node.at) => 0,

@@ -1,5 +1,7 @@
 //! Entries that the ways to a place show.
 
+use rustc_hash::FxHashSet;
+
 use super::Claims;
 use super::entered::Entered;
 use crate::graph::{Edge, OUT};
@@ -68,6 +70,31 @@ impl Claims<'_> {
         false
     }
 
+    /// Whether code that a call leads to, which is taken for a jump, comes back to the instruction behind the call only by returns that are followed.
+    fn returns_are_followed(&self, start: u32, next: u32) -> bool {
+        let mut is_seen = FxHashSet::default();
+        let mut work = vec![start];
+        let mut comes_back = false;
+        while let Some(number) = work.pop() {
+            if number == OUT || number == next || !is_seen.insert(number) {
+                continue;
+            }
+            let is_pushed = |edge: &(u32, Edge)| edge.1 == Edge::Pushed;
+            let is_followed = self.graph.more(number).iter().any(is_pushed);
+            let is_return = self.graph.node(number).flow == Flow::Return;
+            if !is_followed && (is_return || self.jumps.open.contains(&number)) {
+                return false;
+            }
+            comes_back |= self.graph.more(number).contains(&(next, Edge::Pushed));
+            self.successors(number, |to, edge| {
+                if edge != Edge::Pushed {
+                    work.push(to);
+                }
+            });
+        }
+        comes_back
+    }
+
     /// Enters the code behind calls that are taken for jumps, with an unknown state: the code comes back there, unless the return that leads
     /// there is known.
     pub(super) fn enter_behind_detours(&mut self) {
@@ -75,8 +102,7 @@ impl Claims<'_> {
             if next == OUT || !self.is_reached[call as usize] {
                 continue;
             }
-            let returns = |from: &u32| self.graph.more(*from).contains(&(next, Edge::Pushed));
-            if !self.predecessors.of(next).iter().any(returns) {
+            if !self.returns_are_followed(self.graph.node(call).target, next) {
                 let cause = Cause::new(Why::CalleeDoes, call);
                 let state = State::unknown(Kind::Called, cause);
                 self.entries.push((next, state));

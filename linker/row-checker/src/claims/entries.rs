@@ -154,7 +154,7 @@ impl Claims<'_> {
         if let Some(state) = self.trap_starts.get(&number) {
             return state.clone();
         }
-        let unknown = |why| State::unknown(Kind::Called, Cause::new(why, number));
+        let unknown = |why| State::unknown(Kind::Open, Cause::new(why, number));
         if let Some(row) = first.filter(|_| {
             function.is_some_and(|one| one.is_trap_code) && self.is_trap(entered, number, address)
         }) {
@@ -190,7 +190,7 @@ impl Claims<'_> {
         if !is_described && !entered.is_called[number as usize] && self.is_returned_to(number) {
             return unknown(Why::Entered);
         }
-        if self.anywhere == ALL {
+        if self.anywhere == ALL || is_taken && self.is_far_called {
             return unknown(Why::AnyJump);
         }
         let mut state = State::called(self.convention);
@@ -355,7 +355,7 @@ impl Claims<'_> {
                     let row = self.program.row(self.graph.node(number).at);
                     let kind = match row.is_some_and(|(_, row)| row.is_outermost()) {
                         true => Kind::Outermost,
-                        false => Kind::Called,
+                        false => Kind::Open,
                     };
                     self.entries.push((number, State::unknown(kind, cause)));
                 }

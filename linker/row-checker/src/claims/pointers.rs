@@ -4,7 +4,8 @@ use rustc_hash::FxHashSet;
 
 use super::breaks::Way;
 use super::{ALL, Claims};
-use crate::instruction::Flow;
+use crate::graph::Edge;
+use crate::instruction::{Effect, Flow};
 use crate::state::{Kind, State};
 use crate::value::{Value, Why};
 
@@ -57,11 +58,40 @@ impl Claims<'_> {
         !is_followed && is_known && self.broken(&state, Way::Return) == ALL
     }
 
+    /// Adds the edges from calls whose callee may return elsewhere: to any instruction of the function that is behind the call. Returns whether there are new ones.
+    pub(super) fn lead_astray(&mut self) -> bool {
+        let mut is_new = false;
+        for call in self.astray.clone() {
+            let own = self.extents.of[call as usize];
+            let after = self.extents.all[own as usize].1.iter();
+            for &to in after.filter(|to| **to > call) {
+                is_new |= self.graph.add(call, to, Edge::Anywhere);
+            }
+        }
+        is_new
+    }
+
+    /// Whether an instruction sets the register that stands for a jump's target. Of calls, those to another code segment do (x86-64).
+    fn sets_target(&self, number: u32) -> bool {
+        let lost = self.convention.lost;
+        let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == lost);
+        self.graph.effects(number).iter().any(sets)
+    }
+
+    /// What is broken where a far jump at the end of the block with a head leads: all, if the code has a caller.
+    fn left_behind(&self, head: u32) -> u64 {
+        match self.behind(head) {
+            Some(state) if state.kind != Kind::Outermost => ALL,
+            _ => 0,
+        }
+    }
+
     /// Finds jumps by a pointer that are taken for calls in the last place in spite of a table, and what jumps that are not followed break:
     /// without a table in their function they lead anywhere. Returns whether that has changed.
     pub(super) fn find_jumps(&mut self) -> bool {
         let mut anywhere = self.anywhere;
         let mut leaving: Vec<u32> = Vec::new();
+        let mut is_far_called = self.is_far_called;
         let mut returned: FxHashSet<u64> = FxHashSet::default();
         for head in self.heads() {
             let number = self.last(head);
@@ -74,7 +104,13 @@ impl Claims<'_> {
                 });
                 returned.extend(names.map(|named| named.address));
             }
-            if !self.jumps.open.contains(&number) {
+            let node = self.graph.node(number);
+            let is_far_call = node.flow == Flow::IndirectCall && self.sets_target(number);
+            is_far_called |= is_far_call;
+            if node.flow == Flow::Unknown && !node.is_padding {
+                anywhere |= self.left_behind(head);
+            }
+            if !self.jumps.open.contains(&number) || node.flow == Flow::Unknown {
                 continue;
             }
             let Some(state) = self.behind(head) else {
@@ -95,7 +131,10 @@ impl Claims<'_> {
             }
         }
         leaving.retain(|jump| !self.leaving.contains(jump));
-        let is_new = !leaving.is_empty() || !returned.is_subset(&self.returned);
+        let is_new = !leaving.is_empty()
+            || !returned.is_subset(&self.returned)
+            || is_far_called != self.is_far_called;
+        self.is_far_called = is_far_called;
         self.returned.extend(returned);
         self.leaving.extend(leaving);
         std::mem::replace(&mut self.anywhere, anywhere) != anywhere || is_new

@@ -7,7 +7,7 @@ use super::{ALL, Claims, States};
 use crate::graph::{Edge, OUT};
 use crate::instruction::{Effect, Flow};
 use crate::state::{Kind, State};
-use crate::value::{Cause, Value, Why};
+use crate::value::{Cause, RETURN, Value, Why};
 
 /// Heads of blocks to follow.
 struct Work {
@@ -47,7 +47,14 @@ impl Claims<'_> {
         if let Some(declared) = self.trap_starts.get(&number) {
             return Cow::Owned(declared.unless_contradicted(state, stack_pointer, number));
         }
-        let is_open = !state.kind.is_trap() && !state.get(stack_pointer).is_known();
+        let is_open = match state.kind {
+            Kind::Trap | Kind::SwitchedTrap => false,
+            // Code that was called has no caller after it has loaded its stack pointer, if it never returns.
+            Kind::Called | Kind::Mixed => {
+                self.is_switched(state) && !self.leads_out[number as usize]
+            }
+            Kind::Outermost | Kind::Open => !state.get(stack_pointer).is_known(),
+        };
         if is_open && self.outermost_starts.contains(&number) {
             let mut state = state.clone();
             state.kind = Kind::Outermost;
@@ -156,13 +163,14 @@ impl Claims<'_> {
         mut arrives: impl FnMut(u32, &State),
     ) -> Option<(u32, u32)> {
         let node = self.graph.node(number);
-        let compared = before.compared;
         let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
         let throws = |(_, edge): &(u32, Edge)| matches!(edge, Edge::LandingPad(_));
         let throws = !is_call && self.graph.more(number).iter().any(throws);
         let is_last = self.is_last_call(number, &before);
         let thrown = throws.then(|| before.clone());
         let passed = passed.or_else(|| node.is_conditional.then(|| before.clone()));
+        // A branch that is not taken leaves the state in which its condition does not hold.
+        let compared = passed.as_ref().unwrap_or(&before).compared;
         let mut state = before;
         self.step(number, &mut state);
         let callee = node.target_of_call();
@@ -177,14 +185,18 @@ impl Claims<'_> {
             let is_dropped = match edge {
                 Edge::Next => is_last,
                 Edge::Table => leaves,
-                Edge::Anywhere => !self.is_head[to as usize] || self.leaves_as_called(&state),
+                Edge::Anywhere => {
+                    let is_call = node.flow != Flow::Unknown && self.leaves_as_called(&state);
+                    let is_back = state.get(self.convention.lost) == Value::Entry(RETURN);
+                    !self.is_head[to as usize] || is_call || is_back
+                }
                 _ => false,
             };
             if to == OUT || is_dropped {
                 return;
             }
             let passed = passed.as_ref().unwrap_or(&state);
-            match (edge, compared.map(|other| state.get(other))) {
+            match (edge, compared.map(|other| passed.get(other))) {
                 (Edge::Passed, _) => arrives(to, passed),
                 (Edge::AfterCall, _) => arrives(to, straight.as_ref().unwrap_or(&state)),
                 (Edge::LandingPad(arguments), _) => {

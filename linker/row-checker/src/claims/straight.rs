@@ -56,6 +56,9 @@ impl Claims<'_> {
         };
         let lost = Value::Unknown(Cause::new(Why::CalleeDoes, call));
         let mut during = state.clone();
+        if let Some(link) = self.convention.link {
+            during.set(link, Value::Code(self.graph.node(call).next));
+        }
         for number in run {
             self.apply(number, &mut during);
             for (at, value) in &mut state.slots {

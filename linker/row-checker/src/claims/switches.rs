@@ -31,6 +31,7 @@ impl Claims<'_> {
         if !before.is_known() || state.kind != Kind::Called || !self.is_switched(state) {
             return;
         }
+        let from_register = state.get(stack_pointer).is_known();
         let mut resumed = state.clone();
         let cause = Cause::new(Why::Written, number);
         for register in 0..resumed.registers.len() as Register {
@@ -42,6 +43,14 @@ impl Claims<'_> {
             *state = resumed;
         } else if self.breaks[number as usize] & self.switched() != 0 {
             state.leave_stack(Cause::new(Why::NotFollowed, number));
+            if from_register {
+                // A coroutine goes on that has registers of its own.
+                for value in &mut state.registers {
+                    if matches!(value, Value::Entry(_)) {
+                        *value = Value::Unknown(cause);
+                    }
+                }
+            }
         }
     }
 

@@ -214,7 +214,17 @@ impl State {
             Operand::Address(address) => code(address).map_or(Value::Unknown(written), Value::Code),
             Operand::Load(base, offset) => {
                 let address = self.get(base).plus(offset, written);
-                let is_stack = base == convention.stack_pointer || base == convention.frame_pointer;
+                // A stack pointer that was loaded is that of another stack, on which the code of a switch goes on. One that was moved by an
+                // unknown number points into this one, not to a known word.
+                let is_stack = match self.get(base) {
+                    Value::Unknown(cause) if base == convention.stack_pointer => {
+                        !matches!(cause.why(), Why::Moved | Why::Ways)
+                    }
+                    Value::Unknown(cause) => {
+                        base == convention.frame_pointer && cause.why().may_be_right()
+                    }
+                    _ => false,
+                };
                 let why = match (address, is_stack) {
                     (Value::Cfa(_), _) => Why::NothingStored,
                     (_, true) => Why::NotFollowed,
@@ -231,7 +241,7 @@ impl State {
                 _ => Value::Unknown(written),
             },
             Operand::Moved => Value::Unknown(Cause::new(Why::Moved, number)),
-            Operand::Unknown => Value::Unknown(written),
+            Operand::Word | Operand::Unknown => Value::Unknown(written),
         }
     }
 }

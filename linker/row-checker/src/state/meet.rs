@@ -83,16 +83,21 @@ impl State {
         } else if declared.kind == Kind::SwitchedTrap || is_switched {
             other = declared.aligned_with(&other, stack_pointer, cause);
         }
+        // What is in another place, or was overwritten, is not in the declared place.
+        let is_wrong = |own: Value, value: Option<Value>| match value {
+            Some(Value::Unknown(cause)) if cause.why().may_be_right() => other.has(own),
+            Some(Value::Unknown(_)) => true,
+            Some(value) => own != value,
+            None => own.is_known() && other.has(own),
+        };
         for (own, value) in declared.registers.iter_mut().zip(other.registers) {
-            if value.is_known() && *own != value {
+            if is_wrong(*own, Some(value)) {
                 *own = Value::Unknown(cause);
             }
         }
         for (at, own) in &mut declared.slots {
-            if let Ok(index) = other.slots.binary_search_by_key(at, |slot| slot.0)
-                && other.slots[index].1.is_known()
-                && *own != other.slots[index].1
-            {
+            let found = other.slots.binary_search_by_key(at, |slot| slot.0);
+            if is_wrong(*own, found.ok().map(|index| other.slots[index].1)) {
                 *own = Value::Unknown(cause);
             }
         }
@@ -110,12 +115,25 @@ impl State {
             let other = self.aligned_with(other, stack_pointer, Cause::new(Why::Ways, number));
             return self.meet_values(&other, number) || changed;
         }
+        self.opened = self.opened.or(other.opened);
         if self.kind != other.kind {
             // No row holds here. What the ways with a caller say is kept, for the ways out.
-            if self.kind == Kind::Outermost {
-                *self = other.clone();
-                self.kind = Kind::Mixed;
-                return true;
+            match (self.kind, other.kind) {
+                (Kind::Open, Kind::Outermost) => return false,
+                (Kind::Outermost, Kind::Open) => {
+                    *self = other.clone();
+                    return true;
+                }
+                (Kind::Outermost | Kind::Open, _) => {
+                    let own = std::mem::replace(self, other.clone());
+                    self.kind = Kind::Mixed;
+                    self.opened = self.opened.or(own.opened);
+                    if own.kind == Kind::Open {
+                        self.meet_values(&own, number);
+                    }
+                    return true;
+                }
+                _ => {}
             }
             changed = self.kind != Kind::Mixed;
             self.kind = Kind::Mixed;
@@ -129,20 +147,43 @@ impl State {
     fn meet_values(&mut self, other: &Self, number: u32) -> bool {
         let mut changed = false;
         let ways = Value::Unknown(Cause::new(Why::Ways, number));
-        let mut meet = |own: &mut Value, value: Value| {
-            if own.is_known() && *own != value {
-                *own = if value.is_known() { ways } else { value };
-                changed = true;
-            }
+        // Of a way that is entered in an unknown way, only what it changes is known.
+        let is_open = other.kind == Kind::Open && self.kind != Kind::Open;
+        // `is_right` tells whether a known value is what a way out has, if it keeps the calling convention.
+        let mut meet = |own: &mut Value, value: Value, is_right: &dyn Fn(Value) -> bool| {
+            let met = match (*own, value) {
+                (_, Value::Unknown(cause)) if is_open && cause.why().may_be_right() => return,
+                (Value::Unknown(cause), _) if !cause.why().may_be_right() => return,
+                (Value::Unknown(_), Value::Unknown(cause)) if cause.why().may_be_right() => return,
+                (Value::Unknown(_), Value::Unknown(_)) => value,
+                (Value::Unknown(_), value) if is_right(value) => return,
+                (own, value) if own == value => return,
+                (own, Value::Unknown(cause)) if !cause.why().may_be_right() || is_right(own) => {
+                    value
+                }
+                _ => ways,
+            };
+            *own = met;
+            changed = true;
         };
-        for (own, value) in self.registers.iter_mut().zip(&other.registers) {
-            meet(own, *value);
+        let registers = self.registers.iter_mut().zip(&other.registers);
+        for (register, (own, value)) in registers.enumerate() {
+            meet(
+                own,
+                *value,
+                &|value| matches!(value, Value::Entry(entry) if usize::from(entry) == register),
+            );
         }
         let mut others = other.slots.iter().peekable();
         for (at, own) in &mut self.slots {
             while others.next_if(|slot| slot.0 < *at).is_some() {}
             let found = others.peek().filter(|slot| slot.0 == *at);
-            meet(own, found.map_or(ways, |slot| slot.1));
+            let value = match found {
+                Some(slot) => slot.1,
+                None if is_open => continue,
+                None => ways,
+            };
+            meet(own, value, &|value| matches!(value, Value::Entry(_)));
         }
         if self.begin != other.begin && self.begin != StackBegin::Unknown {
             self.begin = StackBegin::Unknown;

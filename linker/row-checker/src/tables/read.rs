@@ -19,6 +19,10 @@ pub(super) struct Reader<'a> {
     pub(super) starts: &'a BTreeSet<u64>,
     /// Addresses of functions that are called directly, or whose call frame information starts with the row of a call.
     pub(super) called: &'a FxHashSet<u64>,
+    /// Addresses of code that several instructions name: one of these may use the address otherwise.
+    pub(super) named_again: &'a FxHashSet<u64>,
+    /// See [`crate::instruction::IndirectJump`].
+    pub(super) counts_from_labels: bool,
 }
 
 /// What was read.
@@ -39,6 +43,8 @@ impl Reader<'_> {
             names,
             starts,
             called,
+            named_again,
+            counts_from_labels,
         } = *self;
         let bases: Vec<u64> = match form.base {
             TableBase::Inline => return inline(graph, table, &mut found.targets),
@@ -55,8 +61,11 @@ impl Reader<'_> {
             while let Some(entry) = entry(program, form, at) {
                 let is_next = form.size < 4 && at != table && starts.contains(&at);
                 let target = base.wrapping_add(entry.wrapping_mul(form.scale.into()) as u64);
-                let is_target = graph.at(target).is_some()
-                    && (names.contains(target) || form.size >= 4 && program.is_start(target));
+                let target = program.instruction_at(target);
+                // Bytes behind a small table lead to starts of functions by chance.
+                let is_other =
+                    program.is_start(target) && (form.size >= 4 || !called.contains(&target));
+                let is_target = graph.at(target).is_some() && (names.contains(target) || is_other);
                 if is_next || !is_target {
                     break;
                 }
@@ -81,10 +90,12 @@ impl Reader<'_> {
             }
             if form.base == TableBase::Zero {
                 let size = u64::from(form.size);
-                let words = (0..own as u64).map(|index| table + index * size);
-                found.explained.extend(words);
+                // A word that leads to another function may also be the pointer by which it is called.
+                let words = (0u64..).map(|index| table + index * size).zip(&entries);
+                let words = words.filter(|(_, target)| names.contains(**target));
+                found.explained.extend(words.map(|(word, _)| word));
             }
-            if is_label {
+            if is_label && counts_from_labels && !named_again.contains(&base) {
                 found.explained.push(base);
             }
             found.targets.extend(entries);

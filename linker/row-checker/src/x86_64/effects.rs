@@ -6,26 +6,9 @@ use iced_x86::{
     Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
+use super::system::{self, anywhere};
 use super::{RBP, RCX, RETURN, RSP, number, set};
-use crate::instruction::{Effect, Operand, Register, Size, SystemCalls};
-
-/// Registers that the kernel or the hypervisor may set.
-const BY_SYSTEM: [Register; 9] = [0, 1, RCX, 4, 5, 8, 9, 10, 11];
-
-/// Linux for x86-64: also by the numbers of x32.
-static SYSTEM_CALLS: SystemCalls = SystemCalls {
-    number: 0,
-    on_other_stack: &[56, 435, 0x4000_0038, 0x4000_01b3],
-    on_used_stack: &[58, 0x4000_003a],
-    last: &[60, 231],
-};
-/// Linux for x86.
-static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
-    number: 0,
-    on_other_stack: &[120, 435],
-    on_used_stack: &[190],
-    last: &[1, 252],
-};
+use crate::instruction::{Effect, Operand, Register, Size};
 
 /// What an instruction changes.
 pub(super) fn effects(instruction: &Instruction) -> Vec<Effect> {
@@ -144,53 +127,21 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
             set(RETURN, Operand::Load(RSP, 0)),
             set(RSP, Operand::Load(RSP, 3 * wide)),
         ],
-        // What the call itself does is an edge. A far call pushes two words, which its return removes.
+        // What is called so is not entered as functions are: there are two words on the stack.
+        Mnemonic::Call if instruction.is_call_far_indirect() => {
+            vec![set(RETURN, Operand::Moved)]
+        }
+        // What the call itself does is an edge.
         Mnemonic::Call => Vec::new(),
         // Such a jump may lead back to the caller, as a return does.
         Mnemonic::Jmp if instruction.is_jmp_near_indirect() => {
             vec![set(RETURN, value(instruction, 0))]
         }
         Mnemonic::Test | Mnemonic::Nop => Vec::new(),
-        // The kernel or the hypervisor answers in registers and in memory.
-        Mnemonic::Syscall => called(&SYSTEM_CALLS),
-        Mnemonic::Int if instruction.immediate8() == 0x80 => called(&SYSTEM_CALLS_32),
-        Mnemonic::Sysenter
-        | Mnemonic::Int
-        | Mnemonic::Vmcall
-        | Mnemonic::Vmmcall
-        | Mnemonic::Vmlaunch
-        | Mnemonic::Vmresume => answered(&BY_SYSTEM),
-        // The registers are those of the guest afterwards.
-        Mnemonic::Vmrun => answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]),
         // It writes the cache line that contains the address, also below the address.
         Mnemonic::Clzero => vec![anywhere()],
-        _ => return None,
+        _ => return system::effects(instruction),
     })
-}
-
-/// A store to an unknown place.
-const fn anywhere() -> Effect {
-    Effect::Store {
-        base: RSP,
-        offset: 0,
-        size: Size::Anywhere,
-        value: Operand::Unknown,
-    }
-}
-
-/// What a call of the system changes.
-fn called(calls: &'static SystemCalls) -> Vec<Effect> {
-    let mut effects = answered(&BY_SYSTEM);
-    effects.push(Effect::SystemCall(calls));
-    effects
-}
-
-/// What is changed by code that is not in the image and sets these registers.
-fn answered(registers: &[Register]) -> Vec<Effect> {
-    let unknown = registers
-        .iter()
-        .map(|register| set(*register, Operand::Unknown));
-    std::iter::once(anywhere()).chain(unknown).collect()
 }
 
 /// The address that `lea` computes.
@@ -248,10 +199,9 @@ fn value(instruction: &Instruction, operand: u32) -> Operand {
         return Operand::Sum(register, 0);
     }
     match instruction.op_kind(operand) {
-        OpKind::Memory if instruction.memory_size().size() == 8 => place(instruction)
-            .map_or(Operand::Unknown, |(base, offset)| {
-                Operand::Load(base, offset)
-            }),
+        OpKind::Memory if instruction.memory_size().size() == 8 => {
+            place(instruction).map_or(Operand::Word, |(base, offset)| Operand::Load(base, offset))
+        }
         OpKind::Memory | OpKind::Register => Operand::Unknown,
         _ => match number_of(instruction, operand) {
             Some(number) => Operand::Number(number),
@@ -378,6 +328,12 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         }
         let to = number(register.register());
         effects.push(match to {
+            // These load it.
+            RSP if instruction.mnemonic() == Mnemonic::Leave
+                || instruction.op0_register() == Iced::SP =>
+            {
+                set(RSP, Operand::Moved)
+            }
             RSP if moved != 0 => set(RSP, Operand::Sum(RSP, moved)),
             RSP if instruction.mnemonic() == Mnemonic::Mov => set(RSP, Operand::Unknown),
             RSP => set(RSP, Operand::Moved),

@@ -3,6 +3,7 @@
 
 mod constants;
 mod effects;
+mod system;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register as Iced};
 
@@ -73,7 +74,17 @@ impl Architecture for X86 {
 
     fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction> {
         let code = program.code(at)?;
+        if let Some(target) = absolute_target(code) {
+            return Some(Instruction {
+                flow: Flow::Jump,
+                target,
+                ..Instruction::nothing(11)
+            });
+        }
         let instruction = decode(program, at)?;
+        if is_truncated(&instruction, code) {
+            return Some(Instruction::unlisted(instruction.len() as u8));
+        }
         let is_near = matches!(
             instruction.op0_kind(),
             OpKind::NearBranch64 | OpKind::NearBranch32 | OpKind::NearBranch16
@@ -135,7 +146,9 @@ impl Architecture for X86 {
                 },
                 table: is_fixed.then(|| jump.memory_displacement64()),
                 is_indexed,
+                counts_from_labels: false,
                 is_computed: false,
+                unset: 0,
                 is_import: jump.is_ip_rel_memory_operand(),
             };
         }
@@ -149,25 +162,87 @@ impl Architecture for X86 {
             })
         };
         let is_indexed = before.iter().any(loads);
-        let mut instructions = before.iter().filter_map(|at| decode(program, *at));
-        let target = jump.op0_register();
-        let setter = instructions.find(|one| {
-            one.op0_kind() == OpKind::Register && one.op0_register().full_register() == target
-        });
-        let is_sum = setter.is_some_and(|one| match one.mnemonic() {
-            Mnemonic::Add | Mnemonic::Sub => true,
-            Mnemonic::Lea => !one.is_ip_rel_memory_operand(),
-            _ => false,
-        });
+        let (is_sum, unset) = computed(program, jump.op0_register(), before);
         IndirectJump {
             pointer: None,
             forms: FORMS.to_vec(),
             table: None,
             is_indexed,
+            counts_from_labels: is_sum && is_indexed,
             is_computed: is_sum && !is_indexed,
+            unset: if is_indexed { 0 } else { unset },
             is_import: false,
         }
     }
+}
+
+/// Whether the instructions before a jump compute its target: the nearest first. Also returns the register that the target comes from, as
+/// a bit, if none of them sets it.
+fn computed(program: &Program<'_>, mut target: Iced, before: &[u64]) -> (bool, u64) {
+    for one in before.iter().filter_map(|at| decode(program, *at)) {
+        let is_register = |operand| one.op_kind(operand) == OpKind::Register;
+        let is_same =
+            |operand| is_register(operand) && one.op_register(operand).full_register() == target;
+        match one.mnemonic() {
+            Mnemonic::Cmp | Mnemonic::Test => {}
+            Mnemonic::Xchg if is_same(0) || is_same(1) => return (true, 0),
+            _ if !is_same(0) => {}
+            _ if !(one.op0_register().is_gpr64() || one.op0_register().is_gpr32()) => {
+                return (true, 0);
+            }
+            Mnemonic::Mov if is_register(1) => target = one.op1_register().full_register(),
+            // What was stored to the stack may be a sum.
+            Mnemonic::Pop => return (true, 0),
+            Mnemonic::Mov => {
+                let is_stack = matches!(one.memory_base(), Iced::RSP | Iced::RBP);
+                return (is_stack, 0);
+            }
+            Mnemonic::Push => {}
+            Mnemonic::Lea => return (!one.is_ip_rel_memory_operand(), 0),
+            _ => return (true, 0),
+        }
+    }
+    (false, 1 << number(target))
+}
+
+/// The target of `jmpabs`, of the Advanced Performance Extensions (APX), which the decoder does not know.
+fn absolute_target(code: &[u8]) -> Option<u64> {
+    let target = code.strip_prefix(&[0xd5, 0x00, 0xa1])?;
+    Some(u64::from_le_bytes(*target.first_chunk()?))
+}
+
+/// Whether processors differ in an instruction: on one from AMD, the prefix for operands of 16 bits truncates the target of a near branch.
+fn is_truncated(instruction: &iced_x86::Instruction, code: &[u8]) -> bool {
+    const OPERAND_SIZE: u8 = 0x66;
+    const PREFIXES: [u8; 11] = [
+        0x26,
+        0x2e,
+        0x36,
+        0x3e,
+        0x64,
+        0x65,
+        OPERAND_SIZE,
+        0x67,
+        0xf0,
+        0xf2,
+        0xf3,
+    ];
+    let is_branch = instruction.is_jmp_short_or_near()
+        || instruction.is_jmp_near_indirect()
+        || instruction.is_jcc_short_or_near()
+        || instruction.is_call_near()
+        || instruction.is_call_near_indirect()
+        || instruction.is_loop()
+        || instruction.is_loopcc()
+        || instruction.is_jcx_short()
+        || instruction.mnemonic() == Mnemonic::Ret;
+    let count = code
+        .iter()
+        .take_while(|byte| PREFIXES.contains(byte))
+        .count();
+    // With REX.W, the operands have 64 bits.
+    let is_wide = code.get(count).is_some_and(|byte| byte & 0xf8 == 0x48);
+    is_branch && code[..count].contains(&OPERAND_SIZE) && !is_wide
 }
 
 /// Effects, with constants that are stored as the addresses of code that they may be.

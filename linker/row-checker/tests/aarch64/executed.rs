@@ -130,7 +130,11 @@ impl Before {
                 let offset = self.offset(address)?;
                 u64::from_le_bytes(std::array::from_fn(|index| pattern(offset + index as u64)))
             }
-            Operand::Signed(_) | Operand::Authenticated(_) | Operand::Moved | Operand::Unknown => {
+            Operand::Word
+            | Operand::Signed(_)
+            | Operand::Authenticated(_)
+            | Operand::Moved
+            | Operand::Unknown => {
                 return None;
             }
         })

@@ -8,7 +8,7 @@ use std::process::Command;
 use row_checker::aarch64::AArch64;
 use row_checker::architecture::Architecture as _;
 use row_checker::instruction::{Flow, IndirectJump, Instruction, TableBase, TableForm};
-use row_checker::program::Program;
+use row_checker::program::{Program, Section};
 
 use super::inputs::{folder, image, program, succeed, tool, words};
 
@@ -300,4 +300,23 @@ fn addresses_are_named_by_one_or_more_instructions() {
     assert_eq!(named(&program), [&in_code[..], &constants, &words].concat());
     program.is_relocatable = true;
     assert_eq!(named(&program), [&in_code[..], &words].concat());
+}
+
+/// A word that code loads is a constant only if it is in code, too: nothing writes there.
+#[test]
+fn a_loaded_word_is_a_constant_only_in_code() {
+    let words = words("constant", "ldr x0, .+8\nnop\n.quad 0x9000");
+    let mut program = program(0x1000, &words[..2]);
+    let data = words[2..].iter().flat_map(|word| word.to_le_bytes());
+    let beside = |is_code| Section {
+        address: 0x1008,
+        data: data.clone().collect(),
+        is_code,
+        is_linkage: false,
+    };
+    for (is_code, expected) in [(true, Some(0x9000)), (false, None)] {
+        program.sections.truncate(1);
+        program.sections.push(beside(is_code));
+        assert_eq!(AArch64.constant(&program, 0, &[0x1000]), expected);
+    }
 }

@@ -215,10 +215,12 @@ fn system_instructions_change_what_they_may() {
     let unknown = |list: &[u8]| list.iter().map(|it| Set(*it, Unknown)).collect::<Vec<_>>();
     let mut called = vec![anything()];
     called.extend(unknown(&[0, 1, 2, 3, 12, LR]));
+    let mut firmware = vec![anything()];
+    firmware.extend(unknown(&[0, 1, 2, 3, 4, 5, 6, 7, 12, LR]));
     let modes = unknown(&[SP, 8, 9, 10, 11, 12, LR]);
     let cases = [
-        ("svc #1", called.clone()),
-        // hlt
+        // hvc, hlt
+        (".inst 0xe1400070", firmware),
         (".inst 0xe10f0070", called),
         ("cps #19", modes.clone()),
         ("msr cpsr_c, r0", modes),

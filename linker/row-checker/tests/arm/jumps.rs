@@ -39,7 +39,9 @@ fn table(size: u8, signed: bool, scale: u8, base: TableBase, table: Option<u64>)
         table: table.map(|distance| START + distance),
         pointer: None,
         is_indexed: true,
+        counts_from_labels: base != TableBase::Zero,
         is_computed: false,
+        unset: 0,
         is_import: false,
     }
 }

@@ -144,10 +144,10 @@ fn trap_code_jumps_to_functions_that_are_not_called() {
         "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n test %eax, %eax\n je 3f\n jmp *T(,%rax,8)\n 3: pop %rax\n iretq\n end\n\
          fn g\n push %rbx | not sp+8\n 3: jmp 3b\n end\n .section .rodata\n .quad entry\n T: .quad g",
     );
-    // A trap entry that dead code calls.
+    // A trap entry that dead code calls: nothing shows that the code is dead.
     judge(
         X86,
-        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n jmp common\n end\n fn common trap\n pop %rax | (sp+32) ra=(sp+8)\n iretq\n end\n\
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n jmp common\n end\n fn common trap\n pop %rax | not (sp+32) ra=(sp+8)\n iretq\n end\n\
          fn g\n push %rax | not sp+8\n jmp common\n end\n fn h bare\n jmp 3f\n call g\n 3: ret\n end\n .section .rodata\n .quad entry, g",
     );
 }
@@ -196,5 +196,31 @@ fn an_address_that_is_pushed_is_still_taken() {
         X86,
         "fn f\n push %rbx\n lea 1f(%rip), %rax\n mov %rax, hook(%rip)\n push %rax\n ret\n 1: nop | not sp+16\n pop %rbx\n ret\n end\n\
          fn k\n push $1\n push $2\n jmp *hook(%rip)\n end\n .data\n hook: .quad 0",
+    );
+}
+
+#[test]
+fn code_that_was_called_has_a_caller_after_it_has_moved_the_stack_pointer() {
+    judge(
+        X86,
+        "fn k\n call f\n ret\n end\n fn f\n sub %rdi, %rsp\n jmp s\n end\n fn s\n nop | not none\n 1: jmp 1b\n end",
+    );
+}
+
+#[test]
+fn code_that_returns_to_its_caller_has_one_after_a_switch_of_stacks() {
+    judge(
+        X86,
+        "fn k\n call f\n ret\n end\n fn f\n mov %rsp, saved(%rip)\n mov %rdi, %rsp\n call *%rsi\n mov saved(%rip), %rsp\n jmp s\n end\n\
+         fn s\n nop | not none\n ret\n end\n .data\n saved: .quad 0",
+    );
+}
+
+#[test]
+fn a_local_subroutine_with_another_way_back_is_not_followed() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call sub\n nop | not sp+16; not sp+24\n leave\n ret\n\
+         sub: test %edi, %edi\n je 1f\n ret\n 1: pop (%rsi)\n push $0\n jmp *(%rsi)\n end\n fn k\n call f\n ret\n end",
     );
 }

@@ -374,3 +374,20 @@ fn functions_that_follow_their_call_are_called() {
         "fn f\n push {r3, lr}\n bl 3f\n 3: mov r0, lr | sp+8 ra=c-4; not sp+8\n pop {r3, pc} | sp+8 ra=c-4; not sp+0\n end",
     );
 }
+
+/// A callee that changes its return address may return to any instruction behind the call.
+#[test]
+fn a_callee_that_skips_instructions_returns_elsewhere() {
+    for callee in [
+        "addq $2, (%rsp)\n ret",
+        "pop %rcx\n add $2, %rcx\n jmp *%rcx",
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbp\n mov %rsp, %rbp\n test %edi, %edi\n je 1f\n call g | sp+16\n jmp 2f\n 3: nop | not sp+24; not sp+16\n 2: leave\n ret\n\
+                 1: push $0\n jmp 3b\n end\n fn g bare\n {callee}\n end\n fn k\n call f\n ret\n end"
+            ),
+        );
+    }
+}

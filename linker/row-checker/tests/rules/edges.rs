@@ -85,7 +85,7 @@ fn branches_are_followed_both_ways_aarch64() {
             "b.eq 2f",
         ),
         (
-            "mov x9, #5\n str x9, [sp, #16]\n svc #1\n ldr x9, [sp, #16]\n cmp x9, #5",
+            "mov x9, #5\n str x9, [sp, #16]\n hvc #1\n ldr x9, [sp, #16]\n cmp x9, #5",
             "b.eq 2f",
         ),
         (
@@ -105,7 +105,8 @@ fn branches_are_followed_both_ways_aarch64() {
 
 #[test]
 fn branches_are_followed_both_ways_arm() {
-    let memory = "mov r3, #5\n str r3, [sp, #4]\n svc #1\n ldr r3, [sp, #4]\n cmp r3, #5";
+    let memory =
+        "mov r3, #5\n str r3, [sp, #4]\n movs r7, #4\n svc #0\n ldr r3, [sp, #4]\n cmp r3, #5";
     for set in [A32, T32] {
         grows(set, memory, "beq 2f");
         grows(set, "mov r3, #1\n cmp r3, #1", "beq 2f");
@@ -225,7 +226,7 @@ fn instructions_that_leave_the_mode_continue() {
             ),
         );
     }
-    for stop in ["svc #1", "hvc #1", "smc #1", "wfi", "wfe"] {
+    for stop in ["mov x8, #64\n svc #1", "hvc #1", "smc #1", "wfi", "wfe"] {
         judge(
             A64,
             &format!(

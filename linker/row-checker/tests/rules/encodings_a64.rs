@@ -32,7 +32,7 @@ fn exceptions_may_be_resumed() {
 /// An operating system, or a debugger, writes to memory whose address it gets, and returns a value.
 #[test]
 fn calls_of_other_software_write_memory_and_registers() {
-    for instruction in ["svc #1", "hvc #0", "smc #0", "hlt #0xf000"] {
+    for instruction in ["mov x8, #64\n svc #1", "hvc #0", "smc #0", "hlt #0xf000"] {
         judge(
             A64,
             &format!(
@@ -112,6 +112,24 @@ fn addresses_are_named_by_any_arithmetic() {
             A64,
             &format!(
                 "fn f\n cbz x0, 1f\n sub sp, sp, #16\n {name}\n br x1\n 1: nop | not sp+0; not sp+16\n nop\n 9: ret\n end\n fn g\n bl f\n 7: b 7b\n end"
+            ),
+        );
+    }
+}
+
+/// Addresses that code computes in 32 bits are named.
+#[test]
+fn addresses_of_32_bits_are_named() {
+    for steps in [
+        "movz w9, #:abs_g0_nc:middle\n movk w9, #:abs_g1:middle",
+        "adr x9, middle + 8\n sub w9, w9, #8",
+        "ldrsw x9, 1f\n b 2f\n 1: .word middle\n 2:",
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn g\n {steps}\n str x9, [x0]\n ret\n end\n fn f\n stp x29, x30, [sp, #-16]!\n middle: nop | not sp+16 ra=c-8\n\
+                 ldp x29, x30, [sp], #16\n ret\n end"
             ),
         );
     }

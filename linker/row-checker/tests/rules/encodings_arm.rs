@@ -54,8 +54,8 @@ fn exceptions_may_be_resumed() {
 #[test]
 fn calls_of_other_software_write_memory() {
     for (set, instruction) in [
-        (A32, "svc #1"),
-        (T32, "svc #1"),
+        (A32, "mov r7, #4\n svc #0"),
+        (T32, "movs r7, #4\n svc #1"),
         (A32, ".inst 0xe10f0070"),
         (T32, ".inst.n 0xbab0"),
     ] {
@@ -142,4 +142,79 @@ fn code_of_the_other_set_is_not_entered() {
         T32,
         "fn f\n push {r4, lr}\n b 3f | sp+8 ra=c-4\n .p2align 2\n .arm\n 3: sub sp, sp, #8 | not sp+8 ra=c-4\n pop {r4, pc}\n end",
     );
+}
+
+/// An instruction that is not known writes to memory, and is no switch of stacks.
+#[test]
+fn an_unknown_instruction_may_overwrite_the_frame() {
+    // swp r0, r1, [r2]; vstr.16 s0, [r2]
+    for instruction in [".inst 0xe1020091", ".inst 0xed820900"] {
+        judge(
+            A32,
+            &format!(
+                "fn f\n push {{r4-r11, lr}}\n mov r2, sp\n {instruction}\n nop | not sp+36 ra=c-4 r4=c-36; not sp+36 ra=c-4\n pop {{r4-r11, pc}}\n end"
+            ),
+        );
+    }
+    // vstrw.32 q0, [r2]
+    judge(
+        T32,
+        "fn f\n push {r4-r11, lr}\n mov r2, sp\n .inst.w 0xed821f00\n nop | not sp+36 ra=c-4 r4=c-36; not sp+36 ra=c-4\n pop {r4-r11, pc}\n end",
+    );
+}
+
+/// Instructions of ARMv8.1-M in the encodings of older ones write other registers.
+#[test]
+fn instructions_of_newer_microcontrollers_write_other_registers() {
+    // lsll r4, r5, #1
+    judge(
+        T32,
+        "fn f\n .inst.w 0xea55054f\n nop | not sp+0 r4=same\n bx lr\n end",
+    );
+    // pac r12, lr, sp; pacbti r12, lr, sp
+    for instruction in ["0xf3af801d", "0xf3af800d"] {
+        judge(
+            T32,
+            &format!(
+                "fn f\n mov r12, sp\n .inst.w {instruction}\n nop | sp+0; not r12+0\n bx lr\n end"
+            ),
+        );
+    }
+    // vaddv.s8 r0, q0; csel r0, r1, r2, eq
+    for instruction in ["0xeef10f00", "0xea518002"] {
+        judge(
+            T32,
+            &format!("fn f\n mov r0, sp\n .inst.w {instruction}\n nop | not r0+0\n bx lr\n end"),
+        );
+    }
+}
+
+/// A debugger or an emulator answers a breakpoint in r0, and firmware a call in r0 to r7.
+#[test]
+fn answers_are_in_registers() {
+    judge(
+        T32,
+        "fn f\n push {r4, lr}\n movs r0, #12\n bkpt #0xab\n sub.w sp, sp, r0\n nop | not sp+20 ra=c-4\n pop {r4, pc}\n end",
+    );
+    judge(
+        A32,
+        "fn f\n push {r3, lr}\n .inst 0xe1600070\n nop | sp+8 ra=c-4; not sp+8 ra=c-4 r4=same; not sp+8 ra=c-4 r7=same\n pop {r3, pc}\n end",
+    );
+}
+
+/// Addresses that code computes in several steps are named.
+#[test]
+fn addresses_of_several_steps_are_named() {
+    for steps in [
+        "ldr r3, =middle - 8\n add r3, r3, #8",
+        "mov r3, pc\n add r3, r3, #middle - 1f\n 1:",
+        "movw r3, #:lower16:middle - 8\n movt r3, #:upper16:middle - 8\n add r3, r3, #8",
+    ] {
+        judge(
+            A32,
+            &format!(
+                "fn g\n {steps}\n str r3, [r0]\n bx lr\n .ltorg\n end\n fn f\n push {{r4, lr}}\n middle: nop | not sp+8 ra=c-4\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Jumps by pointers that are not followed: what they lead to.
 
-use super::support::Set::{A32, A64, X86};
+use super::support::Set::{A32, A64, T32, X86};
 use super::support::judge;
 
 /// What a jump by a pointer leads to has lost the registers that the jump has.
@@ -74,5 +74,122 @@ fn jumps_to_sums_lead_into_the_middle_of_blocks() {
         A32,
         "fn f\n push {r4, lr}\n cmp r0, #2\n bhs 1f\n add pc, r1, r0, lsl #2\n\
          1: sub sp, sp, #8 | not sp+8 ra=c-4\n sub sp, sp, #8 | not sp+16 ra=c-4\n add sp, sp, #16\n pop {r4, pc}\n end",
+    );
+}
+
+/// A jump to what arithmetic leaves in a register leads to every instruction of its function, whatever the arithmetic, and in which block.
+#[test]
+fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
+    for sum in [
+        "lea k(%rip), %rcx\n add %rdi, %rcx\n mov %rcx, %rax",
+        "mov %rdi, %rax\n imul $3, %rax, %rax",
+        "mov (%rsi), %rax\n neg %rax",
+        "mov (%rsi), %rax\n xor %rdi, %rax",
+        "mov (%rsi), %rax\n add %rdi, %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
+        "lea (%rsi,%rdi,2), %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
+    ] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbp\n mov %rsp, %rbp\n cmp $4, %rdi\n jae 1f\n {sum}\n jmp *%rax\n\
+                 1: push $0 | not sp+16\n push $0 | not sp+24\n push $0 | not sp+32\n nop | not sp+40\n leave\n ret\n end\n\
+                 fn k\n call f\n ret\n end"
+            ),
+        );
+    }
+    for sum in [
+        "msub x9, x0, x1, x9",
+        "eor x9, x9, x0",
+        "csinc x9, x9, x0, eq",
+        "sub x9, x9, x0, lsl #2\n cbz x1, 4f\n nop\n 4:",
+        "madd x9, x0, x1, x9\n cbz x1, 4f\n nop\n 4:",
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x0, 1f\n {sum}\n br x9\n\
+                 1: sub sp, sp, #16 | not sp+16 ra=c-8\n sub sp, sp, #16 | not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end"
+            ),
+        );
+    }
+    for sum in [
+        "mla r9, r0, r1, r9",
+        "eor r9, r9, r0",
+        "add r9, r1, r0, lsl #3",
+        "add r9, r1, r0, lsl #3\n cmp r1, #0\n beq 4f\n nop\n 4:",
+    ] {
+        judge(
+            A32,
+            &format!(
+                "fn f\n push {{r4, lr}}\n cmp r0, #2\n bhs 1f\n {sum}\n bx r9\n\
+                 1: sub sp, sp, #8 | not sp+8 ra=c-4\n sub sp, sp, #8 | not sp+16 ra=c-4\n add sp, sp, #16\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
+    // Such a jump behind instructions that are no list of branches.
+    judge(
+        A32,
+        "fn f\n push {r4, lr}\n cmp r0, #4\n bhs 1f\n add pc, pc, r0, lsl #2\n nop\n sub sp, sp, #8\n\
+         sub sp, sp, #8 | not sp+16 ra=c-4; not sp+8 ra=c-4\n sub sp, sp, #8\n 1: mov sp, r11\n pop {r4, pc}\n end",
+    );
+}
+
+/// A label that directly follows the instruction which names it is a place to go to.
+#[test]
+fn a_jump_leads_to_a_label_right_behind_the_instruction_that_names_it() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n lea 1f(%rip), %rax\n 1: mov %rax, hook(%rip)\n push $0\n nop | not sp+24\n\
+         dec %edi\n je 2f\n jmp *hook(%rip)\n 2: leave\n ret\n end\n fn k\n call f\n ret\n end\n .data\n hook: .quad 0",
+    );
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n adr x9, 1f\n 1: str x9, [x0]\n sub sp, sp, #16\n nop | not sp+32 ra=c-24\n\
+         cbz x1, 2f\n ldr x9, [x0]\n br x9\n 2: mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end\n fn k\n bl f\n ret\n end",
+    );
+}
+
+/// Code that calls the next instruction reads its own address, and is not called by that.
+#[test]
+fn a_call_of_the_next_instruction_is_a_jump() {
+    judge(
+        X86,
+        "fn f\n call 1f\n 1: pop %rax | sp+16; not sp+8\n nop | sp+8\n ret\n end",
+    );
+    judge(
+        X86,
+        "fn f\n call 1f\n 1: addq $2f-1b, (%rsp) | sp+16\n ret\n 2: nop | not sp+16\n ret\n end",
+    );
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n bl 1f\n 1: add x0, x30, #8 | sp+16 ra=c-8; not sp+0\n ldp x29, x30, [sp], #16\n ret | sp+0\n end",
+    );
+    for set in [A32, T32] {
+        judge(
+            set,
+            "fn f\n push {r4, lr}\n bl 1f\n 1: add r0, lr, #8 | sp+8 ra=c-4; not sp+0\n pop {r4, pc}\n end",
+        );
+    }
+}
+
+/// A load that moves its base register computes an address.
+#[test]
+fn jumps_to_a_moved_base_register_lead_into_the_middle_of_blocks() {
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x0, 1f\n ldr w1, [x9, #8]!\n br x9\n\
+         1: sub sp, sp, #16\n sub sp, sp, #16 | not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end\n fn k\n bl f\n ret\n end",
+    );
+    // A sum in a word of the stack.
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n test %esi, %esi\n je 1f\n push %rdi\n add %rdi, (%rsp)\n pop %rax\n jmp *%rax\n\
+         1: push $0\n push $0 | not sp+24\n nop | not sp+32\n leave\n ret\n end\n fn k\n call f\n ret\n end",
+    );
+    // jmpabs 2f
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n test %edi, %edi\n je 1f\n .byte 0xd5, 0x00, 0xa1\n .quad 2f\n 1: push %rdi\n\
+         2: nop | fp+16; not sp+24; not sp+16\n leave\n ret\n end",
     );
 }

@@ -209,3 +209,112 @@ fn what_a_callee_breaks_on_one_way_is_not_relied_on() {
          fn callee bare\n cmp r0, #0\n bne 1f\n ldr lr, =other\n 1: bx lr\n .ltorg\n end\n fn other\n bx lr\n end",
     );
 }
+
+/// The frame pointer at an entry is the caller's. A callee that follows it loses it.
+#[test]
+fn a_frame_pointer_that_is_loaded_by_itself_is_lost() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | sp+16; not fp+16\n pop %rbp\n ret\n end\n\
+         fn g\n mov (%rbp), %rbp\n ret\n end",
+    );
+    for load in [
+        "ldr x29, [x29]",
+        "ldr x29, [x29, #16]",
+        "ldp x29, x9, [x29]",
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl g | sp+16 ra=c-8\n nop | sp+16 ra=c-8; not fp+16 ra=c-8\n\
+                 ldp x29, x30, [sp], #16\n ret\n end\n fn g\n {load}\n ret\n end"
+            ),
+        );
+    }
+    judge(
+        A32,
+        "fn f\n push {r11, lr}\n mov r11, sp\n bl g | sp+8 ra=c-4\n nop | sp+8 ra=c-4; not fp+8 ra=c-4\n pop {r11, pc}\n end\n\
+         fn g\n ldr r11, [r11]\n bx lr\n end",
+    );
+}
+
+/// An address that is taken at a way out says nothing of what the other ways there break.
+#[test]
+fn an_address_that_is_taken_at_a_way_out_hides_nothing() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n\
+         fn g\n lea 1f(%rip), %rax\n mov %rax, hook(%rip)\n test %edi, %edi\n je 1f\n xor %ebp, %ebp\n 1: ret\n end\n .data\n hook: .quad 0",
+    );
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl g | sp+16 ra=c-8\n nop | not sp+16 ra=c-8\n ldp x29, x30, [sp], #16\n ret\n end\n\
+         fn g\n adr x9, 1f\n str x9, [x0]\n cbz x1, 1f\n sub sp, sp, #16\n 1: ret\n end",
+    );
+    // Code that nothing reaches runs into the way out.
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n\
+         fn g\n test %edi, %edi\n je 1f\n xor %ebp, %ebp\n jmp 1f\n cld\n 1: ret\n end",
+    );
+}
+
+/// A register that was loaded from a place that is not followed may be right. It says nothing of a way on which it is lost.
+#[test]
+fn a_load_that_is_not_followed_hides_nothing() {
+    let pushed = "push %rbp\n mov %rsp, %rcx\n sub %rsi, %rsp\n mov 8(%rsp), %rbp\n mov %rcx, %rsp\n pop %rax";
+    for [first, second] in [[pushed, "xor %ebp, %ebp"], ["xor %ebp, %ebp", pushed]] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n\
+                 fn g\n test %edi, %edi\n je 2f\n {first}\n jmp 3f\n 2: {second}\n 3: ret\n end"
+            ),
+        );
+    }
+}
+
+/// A stack pointer that was moved by an unknown number points to no known word: what is loaded there is not the caller's.
+#[test]
+fn a_register_that_is_loaded_from_an_aligned_stack_is_lost() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n\
+         fn g\n mov %rsp, %r11\n and $-32, %rsp\n mov (%rsp), %rbp\n mov %r11, %rsp\n ret\n end",
+    );
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl g | sp+16 ra=c-8\n nop | not fp+16 ra=c-8\n ldp x29, x30, [sp], #16\n ret\n end\n\
+         fn g\n mov x9, sp\n sub sp, sp, x1\n ldr x29, [sp]\n mov sp, x9\n ret\n end",
+    );
+}
+
+/// Code that is entered at an address inside of a function breaks what it changes.
+#[test]
+fn code_that_is_entered_in_the_middle_breaks_what_it_changes() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n\
+         fn g\n push $0\n lea 2f(%rip), %rax\n mov %rax, hook(%rip)\n call h\n 1: pop %rax\n ret\n 2: mov $5, %ebp\n jmp 1b\n end\n fn h\n ret\n end\n\
+         .data\n hook: .quad 0",
+    );
+}
+
+/// A coroutine keeps no register that it does not load.
+#[test]
+fn a_switch_to_a_stack_in_a_register_loses_registers() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n call g | sp+16\n nop | not fp+16\n leave\n ret\n end\n fn g\n xchg %rsp, %rbx\n ret\n end",
+    );
+}
+
+/// A return that also removes arguments does not keep the stack pointer, on whatever stack.
+#[test]
+fn a_return_that_pops_more_breaks_the_stack_pointer() {
+    judge(
+        X86,
+        "fn f\n push $1\n call g | sp+16\n nop | not sp+16\n pop %rax\n ret\n end\n\
+         fn g\n mov %rsp, saved(%rip)\n mov %rdi, %rsp\n call *%rsi\n mov saved(%rip), %rsp\n ret $8\n end\n .data\n saved: .quad 0",
+    );
+}

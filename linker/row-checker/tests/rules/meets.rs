@@ -207,3 +207,13 @@ fn code_behind_a_call_that_is_a_jump_is_entered() {
          save: pop %rdx\n push %r12\n push %r13\n jmp *%rdx",
     );
 }
+
+/// What the code before a declared entry has in another place, or has overwritten, is not in the declared place.
+#[test]
+fn a_declared_entry_of_trap_code_is_compared_with_all_that_is_known() {
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n pop %rax | (sp+32) ra=(sp+8)\n jmp common\n end\n\
+         fde trap\n fn common trap\n nop | not (sp+32) ra=(sp+8)\n iretq\n end\n endfde\n .data\n idt: .quad entry",
+    );
+}

@@ -115,3 +115,13 @@ fn an_entry_ends_a_run() {
         judge(T32, &(pops(popped, UNKNOWN, UNKNOWN) + &text));
     }
 }
+
+/// Of an instruction under a condition between a comparison and its branch, the branch has the state in which its own condition does not hold.
+#[test]
+fn a_conditional_move_of_the_stack_pointer_ends_a_comparison() {
+    judge(
+        A32,
+        "fn f\n push {r11, lr}\n mov r11, sp\n sub r12, sp, #16\n 2: sub sp, sp, #8\n cmp sp, r12\n addeq sp, sp, #8\n bne 2b\n\
+         nop | not sp+24 ra=c-4\n mov sp, r11\n pop {r11, pc}\n end",
+    );
+}

@@ -103,3 +103,12 @@ fn words_that_straight_code_frees_are_lost_to_the_row_of_its_call() {
                 fn callee bare\n add sp, sp, #0\n mov x0, #1\n ret\n end";
     judge(A64, kept);
 }
+
+/// The row of a call does not use a word that the callee overwrites with its own return address.
+#[test]
+fn a_straight_callee_overwrites_a_word_with_its_return_address() {
+    judge(
+        A64,
+        "fn f\n stp x29, x30, [sp, #-16]!\n bl g | not sp+16 ra=c-8\n ldp x29, x30, [sp], #16\n ret\n end\n fn g bare\n str x30, [sp, #8]\n ret\n end",
+    );
+}

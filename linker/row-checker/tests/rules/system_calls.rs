@@ -71,6 +71,32 @@ fn a_new_task_has_no_caller() {
     }
 }
 
+/// Linux ignores the number in `svc`, except that of an older interface.
+#[test]
+fn the_number_in_the_instruction_does_not_matter() {
+    for (number, row) in [("mov x8, #220", "not sp+0"), ("mov x8, #64", "sp+0")] {
+        judge(
+            A64,
+            &format!("fn f\n {number}\n svc #1 | sp+0\n nop | {row}\n ret\n end"),
+        );
+    }
+    for (number, row) in [
+        ("movs r7, #120", "not sp+8 ra=c-4"),
+        ("movs r7, #4", "sp+8 ra=c-4"),
+    ] {
+        judge(
+            T32,
+            &format!(
+                "fn f\n push {{r7, lr}}\n {number}\n svc #1\n nop | {row}\n pop {{r7, pc}}\n end"
+            ),
+        );
+    }
+    judge(
+        A32,
+        "fn f\n push {r7, lr}\n mov r7, #4\n svc #0x900078\n nop | not sp+8 ra=c-4\n pop {r7, pc}\n end",
+    );
+}
+
 /// The parent of `vfork` continues after its child has used the stack below the stack pointer.
 #[test]
 fn words_below_the_stack_pointer_are_lost_in_vfork() {

@@ -316,7 +316,7 @@ fn all_tables_of_a_function_are_read() {
     );
     judge(
         A32,
-        "fn f\n push {r11, lr}\n mov r11, sp\n cmp r0, #1\n add pc, pc, r0, lsl #2\n nop\n b one\n sub sp, sp, #64 | sp+8 ra=c-4\n\
+        "fn f\n push {r11, lr}\n mov r11, sp\n cmp r0, #1\n add pc, pc, r0, lsl #2\n nop\n b one\n b one\n sub sp, sp, #64 | sp+8 ra=c-4\n\
          one: nop | fp+8 ra=c-4; not sp+8 ra=c-4; not sp+72 ra=c-4\n mov sp, r11\n pop {r11, pc}\n end",
     );
 }

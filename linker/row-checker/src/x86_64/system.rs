@@ -1,0 +1,81 @@
+//! What code that is not in the image changes when an instruction calls it: that of an operating system, a hypervisor, an enclave or a module
+//! of the processor.
+
+use iced_x86::{Instruction, Mnemonic};
+
+use super::{RBP, RCX, RSP, set};
+use crate::instruction::{Effect, Operand, Register, Size, SystemCalls};
+
+/// Registers that the kernel or the hypervisor may set.
+const BY_SYSTEM: [Register; 9] = [0, 1, RCX, 4, 5, 8, 9, 10, 11];
+
+/// Linux for x86-64: also by the numbers of x32.
+static SYSTEM_CALLS: SystemCalls = SystemCalls {
+    number: 0,
+    on_other_stack: &[56, 435, 0x4000_0038, 0x4000_01b3],
+    on_used_stack: &[58, 0x4000_003a],
+    last: &[60, 231],
+};
+/// Linux for x86.
+static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
+    number: 0,
+    on_other_stack: &[120, 435],
+    on_used_stack: &[190],
+    last: &[1, 252],
+};
+
+/// What an instruction that calls such code changes. `None`: it calls none.
+pub(super) fn effects(instruction: &Instruction) -> Option<Vec<Effect>> {
+    Some(match instruction.mnemonic() {
+        // The kernel or the hypervisor answers in registers and in memory.
+        Mnemonic::Syscall => called(&SYSTEM_CALLS),
+        Mnemonic::Int if instruction.immediate8() == 0x80 => called(&SYSTEM_CALLS_32),
+        Mnemonic::Sysenter
+        | Mnemonic::Int
+        | Mnemonic::Vmcall
+        | Mnemonic::Vmmcall
+        | Mnemonic::Vmlaunch
+        | Mnemonic::Vmresume => answered(&BY_SYSTEM),
+        // The registers are those of the guest afterwards.
+        Mnemonic::Vmrun => answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]),
+        // An enclave or a module of the processor answers, also in the registers of the stack.
+        Mnemonic::Encls
+        | Mnemonic::Enclu
+        | Mnemonic::Enclv
+        | Mnemonic::Getsec
+        | Mnemonic::Seamcall
+        | Mnemonic::Seamops
+        | Mnemonic::Seamret
+        | Mnemonic::Tdcall => {
+            let mut effects = answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]);
+            effects.push(set(RSP, Operand::Moved));
+            effects
+        }
+        _ => return None,
+    })
+}
+
+/// A store to an unknown place.
+pub(super) const fn anywhere() -> Effect {
+    Effect::Store {
+        base: RSP,
+        offset: 0,
+        size: Size::Anywhere,
+        value: Operand::Unknown,
+    }
+}
+
+/// What a call of the system changes.
+fn called(calls: &'static SystemCalls) -> Vec<Effect> {
+    let mut effects = answered(&BY_SYSTEM);
+    effects.push(Effect::SystemCall(calls));
+    effects
+}
+
+/// What is changed by code that is not in the image and sets these registers.
+fn answered(registers: &[Register]) -> Vec<Effect> {
+    let unknown = registers
+        .iter()
+        .map(|register| set(*register, Operand::Unknown));
+    std::iter::once(anywhere()).chain(unknown).collect()
+}
