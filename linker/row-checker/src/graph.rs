@@ -82,7 +82,7 @@ pub enum Edge {
     AfterCall,
     /// By a jump table, or by a jump through a pointer.
     Table,
-    /// To code of the same function, by a jump that is not followed.
+    /// To code of the same function, by a jump that is not followed, or by a call whose callee returns elsewhere.
     Anywhere,
     /// On behind a trap.
     Resumed,

@@ -237,7 +237,7 @@ pub struct IndirectJump {
     pub is_indexed: bool,
     /// An entry is added to an address, which may be that of code that the function names. That address is no pointer to code then.
     pub counts_from_labels: bool,
-    /// Its target is a sum, and no word that was loaded.
+    /// Arithmetic may compute its target, also before the target was stored to the stack.
     pub is_computed: bool,
     /// Registers that the target is computed from, and that no instruction before the jump in its block sets: a bit for each.
     pub unset: u64,

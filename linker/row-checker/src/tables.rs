@@ -30,7 +30,7 @@ pub struct Jumps {
     pub tabled: FxHashMap<u32, Vec<u32>>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
-    /// Addresses of code that instructions name, other than what they read of the program counter.
+    /// Addresses of code that instructions name. In functions without an indirect jump, without what they read of the program counter.
     pub named: Vec<Named>,
 }
 
@@ -57,6 +57,7 @@ struct Others {
     called: FxHashSet<u64>,
     /// See [`Reader::named_again`].
     named_again: FxHashSet<u64>,
+    convention: &'static Convention,
 }
 
 /// See [`Reader::called`].
@@ -121,6 +122,7 @@ impl Jumps {
             starts,
             called,
             named_again: named_again.collect(),
+            convention,
         };
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         let entered = reaching::entered(program, graph);
@@ -248,7 +250,12 @@ impl Jumps {
                 // A table of numbers that is not found may have entries for the middle of a block.
                 let is_computed = jump.is_computed
                     || jump.counts_from_labels && !has_own
-                    || sets_by_sum(graph, own(program, graph, number), jump.unset);
+                    || sets_by_sum(
+                        graph,
+                        others.convention,
+                        own(program, graph, number),
+                        jump.unset,
+                    );
                 let heads = match is_computed {
                     true => own(program, graph, number).collect(),
                     false => heads(program, graph, number),
@@ -274,23 +281,37 @@ fn own(program: &Program<'_>, graph: &Graph, jump: u32) -> std::ops::Range<u32> 
     graph.between(extent.start, extent.end)
 }
 
-/// Whether one of these instructions sets a register by arithmetic: a bit for each register.
-fn sets_by_sum(graph: &Graph, numbers: std::ops::Range<u32>, registers: u64) -> bool {
-    let is_sum = |effect: &Effect| match effect {
-        Effect::Set(to, value) if *to < 64 && registers >> to & 1 != 0 => !matches!(
-            value,
-            Operand::Sum(_, 0)
-                | Operand::Load(..)
-                | Operand::Word
-                | Operand::Address(_)
-                | Operand::Number(_)
-        ),
-        _ => false,
-    };
-    registers != 0
-        && numbers.into_iter().any(|number| {
-            graph.node(number).flow == Flow::Next && graph.effects(number).iter().any(is_sum)
-        })
+/// Whether one of these instructions sets a register, or one that is copied to it, by arithmetic or from the stack: a bit for each register.
+fn sets_by_sum(
+    graph: &Graph,
+    convention: &Convention,
+    numbers: std::ops::Range<u32>,
+    mut registers: u64,
+) -> bool {
+    let is_stack = |base| base == convention.stack_pointer || base == convention.frame_pointer;
+    loop {
+        let before = registers;
+        let numbers = numbers
+            .clone()
+            .filter(|number| graph.node(*number).flow == Flow::Next);
+        for effect in numbers.flat_map(|number| graph.effects(number)) {
+            let Effect::Set(to, value) = effect else {
+                continue;
+            };
+            if *to >= 64 || registers >> to & 1 == 0 {
+                continue;
+            }
+            match *value {
+                Operand::Sum(from, 0) if from < 64 => registers |= 1 << from,
+                Operand::Load(base, _) if !is_stack(base) => {}
+                Operand::Word | Operand::Address(_) | Operand::Number(_) => {}
+                _ => return true,
+            }
+        }
+        if registers == before {
+            return false;
+        }
+    }
 }
 
 /// The instructions of a jump's function to which control comes from other instructions than the one before.

@@ -123,6 +123,15 @@ impl Why {
         }
     }
 
+    /// Whether a stack pointer with this reason was loaded, as switches of tasks and long jumps do.
+    #[must_use]
+    pub const fn is_load(self) -> bool {
+        matches!(
+            self,
+            Self::Written | Self::NothingStored | Self::CalleeMay | Self::Entered
+        )
+    }
+
     /// The reason in words.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use super::immediate::named_address;
 use super::word::Word;
-use super::{decode, word};
+use super::{FP, SP, decode, word};
 use crate::instruction::{Effect, Flow, IndirectJump, Operand, Register, TableBase, TableForm};
 use crate::program::Program;
 
@@ -112,9 +112,13 @@ impl Search {
         let is_wanted = self.wants(word.rd());
         for effect in &instruction.effects {
             if let Effect::Set(register, value) = effect {
-                // A load or store moves its base register.
-                let is_moved = matches!(value, Operand::Sum(_, by) if *by != 0);
-                self.is_unsure |= is_moved && self.wants(*register);
+                // A load or store moves its base register. What was stored to the stack may be a sum.
+                let is_sum = match value {
+                    Operand::Sum(_, by) => *by != 0,
+                    Operand::Load(base, _) => matches!(*base, SP | FP),
+                    _ => false,
+                };
+                self.is_unsure |= is_sum && self.wants(*register);
                 self.wanted &= !(1 << register);
             }
         }
@@ -149,14 +153,14 @@ impl Search {
             want(word.rn());
             want(word.rm());
             self.is_unsure = true;
-        } else if word.is(0x3fe0_0c00, 0x1a80_0000) {
+        } else if word.is(0xffe0_0c00, 0x9a80_0000) {
             // csel
             want(word.rn());
             want(word.rm());
         } else {
             // Other arithmetic. The constants of `adr`, `movz` and their like are not computed.
-            let is_constant =
-                named_address(word, at).is_some() || word.is(0x1f80_0000, 0x1280_0000);
+            let is_moved = word.is(0x1f80_0000, 0x1280_0000) && word.bits(29, 2) != 3;
+            let is_constant = is_moved || named_address(word, at).is_some();
             self.is_unsure |= matches!(word.bits(25, 4), 5 | 8 | 9 | 13) && !is_constant;
         }
     }

@@ -12,7 +12,7 @@ use crate::program::Program;
 const BY_CALLS: u16 = 0xf | 1 << 12 | 1 << LR;
 
 /// Most constants of one register that are followed.
-const MOST: usize = 8;
+const MOST: usize = 32;
 
 /// Constants that a register may hold. Conditional instructions make several.
 type Constants = Vec<u32>;
@@ -22,7 +22,7 @@ struct Names<'a> {
     program: &'a Program<'a>,
     constants: [Constants; PC as usize],
     named: Vec<Named>,
-    /// The register that the instruction before has set to a sum with the program counter, to which the next one may add more. If so, and
+    /// The register that the instruction before has set to a constant or to a sum with the program counter, to which the next one may add more. If so, and
     /// the instruction before only reads the program counter, the first so many names stay.
     last: Option<(Register, Option<usize>)>,
     /// The constant that the instruction before has moved to a register, and its condition.
@@ -204,7 +204,8 @@ impl Names<'_> {
                 slot.clear();
             }
         }
-        if matches!(instruction.flow, Flow::Call | Flow::IndirectCall) {
+        let is_next = instruction.target == read.at + u64::from(read.length);
+        if matches!(instruction.flow, Flow::Call | Flow::IndirectCall) && !is_next {
             for register in (0..PC).filter(|register| BY_CALLS >> register & 1 != 0) {
                 self.constants[usize::from(register)].clear();
             }

@@ -1,6 +1,6 @@
 //! Finds the tables of indirect jumps.
 
-use arm_instructions::{Op, PC, Place, Register, Source};
+use arm_instructions::{Op, PC, Place, Register, SP, Source};
 
 use super::constants::{constant_of, setter};
 use super::read::{Read, read};
@@ -9,6 +9,8 @@ use crate::program::Program;
 
 /// Instructions of T32 tables count halves.
 const HALF: u8 = 2;
+/// The frame pointer of A32.
+const FP: Register = 11;
 /// Steps from a jump to the load of its entry at most.
 const STEPS: usize = 6;
 
@@ -285,14 +287,18 @@ fn computed(program: &Program<'_>, mut register: Register, mut before: &[u64]) -
                 inverts: false,
                 ..
             } if from != PC => (register, before) = (from, rest),
-            Op::Load { to, size: 4, .. } if to == register => return (false, 0),
+            // What was stored to the stack may be a sum.
+            Op::Load {
+                to,
+                size: 4,
+                place: Place { base, .. },
+                ..
+            } if to == register => return (matches!(base, SP | FP), 0),
             Op::Multiple { base, .. }
             | Op::Pair {
                 place: Place { base, .. },
                 ..
-            } if base != register => {
-                return (false, 0);
-            }
+            } if base != register => return (matches!(base, SP | FP), 0),
             _ => {
                 let is_constant = constant_of(program, register, before, STEPS).is_some();
                 return (!is_constant, 0);

@@ -20,7 +20,7 @@ static SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_used_stack: &[190],
     last: &[1, 248],
 };
-/// Linux, by the older interface: no register has the number.
+/// Linux, by the older interface: no register has the number. A state never knows the program counter.
 static OLD_SYSTEM_CALLS: SystemCalls = SystemCalls {
     number: PC,
     on_other_stack: SYSTEM_CALLS.on_other_stack,
@@ -243,8 +243,8 @@ impl Translation<'_> {
         Some(())
     }
 
-    /// Whether the instruction is `svc`, and Linux takes the number of the call from the register. In A32, an older interface takes it from
-    /// the instruction, if that has one.
+    /// For `svc`: whether Linux takes the number of the call from r7. In A32, an older interface takes it from the instruction, if that has
+    /// one. `None`: the instruction is not `svc`.
     fn is_system_call(&self) -> Option<bool> {
         let code = self.program.code(self.read.at)?;
         match (self.read.is_thumb, code) {
@@ -255,7 +255,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Whether the instruction, which is none for a debugger or an operating system, is `hvc` or `smc`, and not `hlt`.
+    /// Whether the instruction, which is not `svc`, is `hvc` or `smc`, and not `hlt`.
     fn is_firmware_call(&self) -> bool {
         let code = self.program.code(self.read.at);
         code.is_some_and(|code| match (self.read.is_thumb, code) {

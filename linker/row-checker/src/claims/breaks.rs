@@ -46,10 +46,7 @@ impl Claims<'_> {
     pub(super) fn is_switched(&self, state: &State) -> bool {
         match state.get(self.convention.stack_pointer) {
             Value::Entry(_) => true,
-            Value::Unknown(cause) => matches!(
-                cause.why(),
-                Why::Written | Why::NothingStored | Why::CalleeMay | Why::Entered
-            ),
+            Value::Unknown(cause) => cause.why().is_load(),
             _ => false,
         }
     }
@@ -65,7 +62,7 @@ impl Claims<'_> {
         };
         let lost = self.lost_registers(state, &is_broken);
         if self.is_switched(state) {
-            // The return address was popped before.
+            // The jump goes to the own return address, on another stack.
             let is_popped = state.get(self.convention.lost) == Value::Entry(RETURN);
             return match way == Way::Jump && is_popped {
                 true => ALL,

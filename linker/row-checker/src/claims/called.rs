@@ -76,12 +76,16 @@ impl Claims<'_> {
         let mut work = vec![start];
         let mut comes_back = false;
         while let Some(number) = work.pop() {
-            if number == OUT || number == next || !is_seen.insert(number) {
+            if number == OUT {
+                return false;
+            }
+            if number == next || !is_seen.insert(number) {
                 continue;
             }
             let is_pushed = |edge: &(u32, Edge)| edge.1 == Edge::Pushed;
             let is_followed = self.graph.more(number).iter().any(is_pushed);
-            let is_return = self.graph.node(number).flow == Flow::Return;
+            let flow = self.graph.node(number).flow;
+            let is_return = matches!(flow, Flow::Return | Flow::TrapReturn);
             if !is_followed && (is_return || self.jumps.open.contains(&number)) {
                 return false;
             }

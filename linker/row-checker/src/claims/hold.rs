@@ -1,6 +1,6 @@
 //! Whether claims hold: each is compared with what one step from the others brings.
 
-use super::Claims;
+use super::{ALL, Claims};
 use crate::graph::{Edge, OUT, Predecessors};
 use crate::instruction::Flow;
 use crate::state::State;
@@ -30,7 +30,10 @@ impl Claims<'_> {
         let mut holds = true;
         for head in self.heads() {
             let number = self.last(head);
-            holds &= self.broken_at(head, number) & !self.breaks[number as usize] == 0;
+            let broken = self.broken_at(head, number);
+            holds &= broken & !self.breaks[number as usize] == 0;
+            let is_astray = broken == ALL && self.graph.node(number).flow == Flow::Call;
+            holds &= !is_astray || self.is_led_astray(number);
             if self.jumps.tabled.contains_key(&number) && !self.leaving.contains(&number) {
                 let behind = self.behind(head);
                 holds &= behind.is_some_and(|behind| !self.leaves(number, &behind));
@@ -75,10 +78,12 @@ impl Claims<'_> {
                 }
             }
         }
-        (0..count as u32).all(|number| {
-            let node = self.graph.node(number);
-            let is_call = node.flow == Flow::Call && node.target != OUT;
-            !is_call || self.returns[number as usize] || !leaves[node.target as usize]
-        })
+        let is_claimed = |number: usize| !leaves[number] || self.leads_out[number];
+        (0..count).all(is_claimed)
+            && (0..count as u32).all(|number| {
+                let node = self.graph.node(number);
+                let is_call = node.flow == Flow::Call && node.target != OUT;
+                !is_call || self.returns[number as usize] || !leaves[node.target as usize]
+            })
     }
 }

@@ -1,5 +1,7 @@
 //! Jumps by a pointer: which are taken for calls in the last place, and where the others lead.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
 
 use super::breaks::Way;
@@ -13,7 +15,8 @@ impl Claims<'_> {
     /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
     /// pointer was loaded.
     pub(super) fn leaves_as_called(&self, state: &State) -> bool {
-        state.kind == Kind::Outermost || self.is_entry(state) || self.is_switched(state)
+        state.kind == Kind::Outermost
+            || state.opened.is_none() && (self.is_entry(state) || self.is_switched(state))
     }
 
     /// Whether a jump by a pointer, with this state after it, is taken for a call in the last place.
@@ -58,17 +61,30 @@ impl Claims<'_> {
         !is_followed && is_known && self.broken(&state, Way::Return) == ALL
     }
 
-    /// Adds the edges from calls whose callee may return elsewhere: to any instruction of the function that is behind the call. Returns whether there are new ones.
+    /// The instructions behind a call in its function.
+    fn behind_call(&self, call: u32) -> impl Iterator<Item = u32> {
+        let own = self.extents.of[call as usize];
+        let all = self.extents.all[own as usize].1.iter().copied();
+        all.filter(move |number| *number > call)
+    }
+
+    /// Whether a call whose callee may return elsewhere has the edges to all instructions behind it.
+    pub(super) fn is_led_astray(&self, call: u32) -> bool {
+        let edges = self.graph.more(call).iter();
+        let count = edges.filter(|edge| edge.1 == Edge::Anywhere).count();
+        self.astray.contains(&call) && count >= self.behind_call(call).count()
+    }
+
+    /// Adds the edges from calls whose callee may return elsewhere: to any instruction of the function that is behind the call. Returns
+    /// whether there are new ones.
     pub(super) fn lead_astray(&mut self) -> bool {
-        let mut is_new = false;
-        for call in self.astray.clone() {
-            let own = self.extents.of[call as usize];
-            let after = self.extents.all[own as usize].1.iter();
-            for &to in after.filter(|to| **to > call) {
-                is_new |= self.graph.add(call, to, Edge::Anywhere);
-            }
+        let calls = self.astray.iter().copied();
+        let calls: Vec<u32> = calls.filter(|call| !self.is_led_astray(*call)).collect();
+        for call in &calls {
+            let behind: BTreeSet<u32> = self.behind_call(*call).collect();
+            self.graph.lead(*call, &behind, Edge::Anywhere);
         }
-        is_new
+        !calls.is_empty()
     }
 
     /// Whether an instruction sets the register that stands for a jump's target. Of calls, those to another code segment do (x86-64).
@@ -78,7 +94,7 @@ impl Claims<'_> {
         self.graph.effects(number).iter().any(sets)
     }
 
-    /// What is broken where a far jump at the end of the block with a head leads: all, if the code has a caller.
+    /// What a far jump at the end of the block with a head breaks: all, unless the code has no caller.
     fn left_behind(&self, head: u32) -> u64 {
         match self.behind(head) {
             Some(state) if state.kind != Kind::Outermost => ALL,

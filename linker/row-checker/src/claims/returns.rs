@@ -10,9 +10,9 @@ use crate::instruction::Flow;
 impl Claims<'_> {
     /// Finds the calls that may come back again. Returns whether there are others than before.
     pub(super) fn returns_change(&mut self) -> bool {
-        let before = self.returns.clone();
+        let before = (self.returns.clone(), self.leads_out.clone());
         self.find_returns();
-        self.returns != before
+        (&self.returns, &self.leads_out) != (&before.0, &before.1)
     }
 
     /// Finds the calls that may come back.

@@ -187,7 +187,8 @@ impl Claims<'_> {
                 Edge::Table => leaves,
                 Edge::Anywhere => {
                     let is_call = node.flow != Flow::Unknown && self.leaves_as_called(&state);
-                    let is_back = state.get(self.convention.lost) == Value::Entry(RETURN);
+                    let is_back = state.opened.is_none()
+                        && state.get(self.convention.lost) == Value::Entry(RETURN);
                     !self.is_head[to as usize] || is_call || is_back
                 }
                 _ => false,
@@ -245,6 +246,7 @@ impl Claims<'_> {
     /// Whether an instruction is a system call that never continues.
     fn is_last_call(&self, number: u32, state: &State) -> bool {
         self.is_hosted
+            && state.opened.is_none()
             && self.graph.effects(number).iter().any(|effect| {
                 matches!(effect, Effect::SystemCall(calls)
                     if matches!(state.get(calls.number), Value::Number(called) if calls.last.contains(&called)))

@@ -106,6 +106,12 @@ impl State {
 
     /// Keeps what is known on this way and on another one, which meet at an instruction. Returns whether less is known now.
     pub fn meet(&mut self, other: &Self, stack_pointer: Register, number: u32) -> bool {
+        let is_opened = self.opened.is_none() && other.opened.is_some();
+        self.opened = self.opened.or(other.opened);
+        self.meet_kinds(other, stack_pointer, number) || is_opened
+    }
+
+    fn meet_kinds(&mut self, other: &Self, stack_pointer: Register, number: u32) -> bool {
         let mut changed = false;
         if self.kind.is_trap()
             && other.kind.is_trap()
@@ -113,9 +119,8 @@ impl State {
         {
             changed = self.kind != Kind::SwitchedTrap;
             let other = self.aligned_with(other, stack_pointer, Cause::new(Why::Ways, number));
-            return self.meet_values(&other, number) || changed;
+            return self.meet_values(&other, stack_pointer, number) || changed;
         }
-        self.opened = self.opened.or(other.opened);
         if self.kind != other.kind {
             // No row holds here. What the ways with a caller say is kept, for the ways out.
             match (self.kind, other.kind) {
@@ -127,9 +132,9 @@ impl State {
                 (Kind::Outermost | Kind::Open, _) => {
                     let own = std::mem::replace(self, other.clone());
                     self.kind = Kind::Mixed;
-                    self.opened = self.opened.or(own.opened);
+                    self.opened = own.opened;
                     if own.kind == Kind::Open {
-                        self.meet_values(&own, number);
+                        self.meet_values(&own, stack_pointer, number);
                     }
                     return true;
                 }
@@ -141,34 +146,50 @@ impl State {
                 return changed;
             }
         }
-        self.meet_values(other, number) || changed
+        self.meet_values(other, stack_pointer, number) || changed
     }
 
-    fn meet_values(&mut self, other: &Self, number: u32) -> bool {
+    fn meet_values(&mut self, other: &Self, stack_pointer: Register, number: u32) -> bool {
         let mut changed = false;
         let ways = Value::Unknown(Cause::new(Why::Ways, number));
-        // Of a way that is entered in an unknown way, only what it changes is known.
+        // Of a path from an unknown entry, only values that the path itself lost or set count.
         let is_open = other.kind == Kind::Open && self.kind != Kind::Open;
         // `is_right` tells whether a known value is what a way out has, if it keeps the calling convention.
-        let mut meet = |own: &mut Value, value: Value, is_right: &dyn Fn(Value) -> bool| {
+        let meet = |own: &mut Value, value: Value, is_right: &dyn Fn(Value) -> bool| -> bool {
             let met = match (*own, value) {
-                (_, Value::Unknown(cause)) if is_open && cause.why().may_be_right() => return,
-                (Value::Unknown(cause), _) if !cause.why().may_be_right() => return,
-                (Value::Unknown(_), Value::Unknown(cause)) if cause.why().may_be_right() => return,
+                (_, Value::Unknown(cause)) if is_open && cause.why().may_be_right() => {
+                    return false;
+                }
+                (Value::Unknown(cause), _) if !cause.why().may_be_right() => return false,
+                (Value::Unknown(_), Value::Unknown(cause)) if cause.why().may_be_right() => {
+                    return false;
+                }
                 (Value::Unknown(_), Value::Unknown(_)) => value,
-                (Value::Unknown(_), value) if is_right(value) => return,
-                (own, value) if own == value => return,
+                (Value::Unknown(_), value) if is_right(value) => return false,
+                (own, value) if own == value => return false,
                 (own, Value::Unknown(cause)) if !cause.why().may_be_right() || is_right(own) => {
                     value
                 }
                 _ => ways,
             };
             *own = met;
-            changed = true;
+            true
         };
+        // A stack pointer that was loaded is believed where the code returns. One that was also something else is not.
+        let (own, its) = (self.get(stack_pointer), other.get(stack_pointer));
+        let is_loaded =
+            |value: Value| matches!(value, Value::Unknown(cause) if cause.why().is_load());
+        let is_lost = |value: Value| match value {
+            Value::Unknown(cause) => !cause.why().may_be_right() && !cause.why().is_load(),
+            _ => true,
+        };
+        if is_loaded(own) && is_lost(its) || is_lost(own) && own.is_known() && is_loaded(its) {
+            self.set(stack_pointer, ways);
+            changed = true;
+        }
         let registers = self.registers.iter_mut().zip(&other.registers);
         for (register, (own, value)) in registers.enumerate() {
-            meet(
+            changed |= meet(
                 own,
                 *value,
                 &|value| matches!(value, Value::Entry(entry) if usize::from(entry) == register),
@@ -183,7 +204,7 @@ impl State {
                 None if is_open => continue,
                 None => ways,
             };
-            meet(own, value, &|value| matches!(value, Value::Entry(_)));
+            changed |= meet(own, value, &|value| matches!(value, Value::Entry(_)));
         }
         if self.begin != other.begin && self.begin != StackBegin::Unknown {
             self.begin = StackBegin::Unknown;

@@ -54,15 +54,18 @@ impl Reader<'_> {
                 .chain(names.code.iter().copied())
                 .collect(),
         };
+        let is_in_code = program.code(table).is_some();
         for base in bases {
             let is_label = form.base == TableBase::Named && base != table;
             let mut entries: Vec<u64> = Vec::new();
             let mut at = table;
             while let Some(entry) = entry(program, form, at) {
-                let is_next = form.size < 4 && at != table && starts.contains(&at);
+                // A table in code is part of its function.
+                let is_next = form.size < 4 && at != table && starts.contains(&at)
+                    || is_in_code && !names.contains(at);
                 let target = base.wrapping_add(entry.wrapping_mul(form.scale.into()) as u64);
                 let target = program.instruction_at(target);
-                // Bytes behind a small table lead to starts of functions by chance.
+                // A small table may lead to functions that nothing calls. Bytes behind it lead to others by chance.
                 let is_other =
                     program.is_start(target) && (form.size >= 4 || !called.contains(&target));
                 let is_target = graph.at(target).is_some() && (names.contains(target) || is_other);

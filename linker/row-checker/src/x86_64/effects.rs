@@ -328,7 +328,7 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         }
         let to = number(register.register());
         effects.push(match to {
-            // These load it.
+            // These set a part of it.
             RSP if instruction.mnemonic() == Mnemonic::Leave
                 || instruction.op0_register() == Iced::SP =>
             {

@@ -147,7 +147,7 @@ impl Architecture for X86 {
                 table: is_fixed.then(|| jump.memory_displacement64()),
                 is_indexed,
                 counts_from_labels: false,
-                is_computed: false,
+                is_computed: matches!(jump.memory_base(), Iced::RSP | Iced::RBP) && !is_indexed,
                 unset: 0,
                 is_import: jump.is_ip_rel_memory_operand(),
             };
@@ -178,31 +178,24 @@ impl Architecture for X86 {
 
 /// Whether the instructions before a jump compute its target: the nearest first. Also returns the register that the target comes from, as
 /// a bit, if none of them sets it.
-fn computed(program: &Program<'_>, mut target: Iced, before: &[u64]) -> (bool, u64) {
+fn computed(program: &Program<'_>, target: Iced, before: &[u64]) -> (bool, u64) {
+    let mut register = number(target);
     for one in before.iter().filter_map(|at| decode(program, *at)) {
-        let is_register = |operand| one.op_kind(operand) == OpKind::Register;
-        let is_same =
-            |operand| is_register(operand) && one.op_register(operand).full_register() == target;
-        match one.mnemonic() {
-            Mnemonic::Cmp | Mnemonic::Test => {}
-            Mnemonic::Xchg if is_same(0) || is_same(1) => return (true, 0),
-            _ if !is_same(0) => {}
-            _ if !(one.op0_register().is_gpr64() || one.op0_register().is_gpr32()) => {
-                return (true, 0);
-            }
-            Mnemonic::Mov if is_register(1) => target = one.op1_register().full_register(),
+        let effects = effects::effects(&one);
+        let mut sets = effects.iter().filter_map(|effect| match effect {
+            Effect::Set(to, value) if *to == register => Some(*value),
+            _ => None,
+        });
+        match sets.next_back() {
+            None => {}
+            Some(Operand::Sum(from, 0)) => register = from,
+            Some(Operand::Word | Operand::Address(_) | Operand::Number(_)) => return (false, 0),
             // What was stored to the stack may be a sum.
-            Mnemonic::Pop => return (true, 0),
-            Mnemonic::Mov => {
-                let is_stack = matches!(one.memory_base(), Iced::RSP | Iced::RBP);
-                return (is_stack, 0);
-            }
-            Mnemonic::Push => {}
-            Mnemonic::Lea => return (!one.is_ip_rel_memory_operand(), 0),
-            _ => return (true, 0),
+            Some(Operand::Load(base, _)) => return (matches!(base, RSP | RBP), 0),
+            Some(_) => return (true, 0),
         }
     }
-    (false, 1 << number(target))
+    (false, 1 << register)
 }
 
 /// The target of `jmpabs`, of the Advanced Performance Extensions (APX), which the decoder does not know.

@@ -207,6 +207,7 @@ fn answers_are_in_registers() {
 fn addresses_of_several_steps_are_named() {
     for steps in [
         "ldr r3, =middle - 8\n add r3, r3, #8",
+        "push {lr}\n movw r3, #:lower16:middle\n bl 1f\n 1: movt r3, #:upper16:middle\n pop {lr}",
         "mov r3, pc\n add r3, r3, #middle - 1f\n 1:",
         "movw r3, #:lower16:middle - 8\n movt r3, #:upper16:middle - 8\n add r3, r3, #8",
     ] {

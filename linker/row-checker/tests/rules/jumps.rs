@@ -84,6 +84,9 @@ fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
         "lea k(%rip), %rcx\n add %rdi, %rcx\n mov %rcx, %rax",
         "mov %rdi, %rax\n imul $3, %rax, %rax",
         "mov (%rsi), %rax\n neg %rax",
+        "mov (%rsi), %rax\n mul %rdi",
+        "lea k(%rip), %rcx\n add %rdi, %rcx\n mov %rcx, %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
+        "mov %rdi, -8(%rbp)\n mov -8(%rbp), %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
         "mov (%rsi), %rax\n xor %rdi, %rax",
         "mov (%rsi), %rax\n add %rdi, %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
         "lea (%rsi,%rdi,2), %rax\n test %rsi, %rsi\n je 4f\n nop\n 4:",
@@ -101,6 +104,9 @@ fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
         "msub x9, x0, x1, x9",
         "eor x9, x9, x0",
         "csinc x9, x9, x0, eq",
+        "ldr x9, [x1]\n csinv x9, x9, x2, eq",
+        "sub x9, x9, x0, lsl #2\n movk x9, #0, lsl #48",
+        "sub x9, x9, x0, lsl #2\n str x9, [sp, #8]\n ldr x9, [sp, #8]",
         "sub x9, x9, x0, lsl #2\n cbz x1, 4f\n nop\n 4:",
         "madd x9, x0, x1, x9\n cbz x1, 4f\n nop\n 4:",
     ] {
@@ -115,6 +121,7 @@ fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
     for sum in [
         "mla r9, r0, r1, r9",
         "eor r9, r9, r0",
+        "eor r9, r9, r0\n str r9, [sp]\n ldr r9, [sp]",
         "add r9, r1, r0, lsl #3",
         "add r9, r1, r0, lsl #3\n cmp r1, #0\n beq 4f\n nop\n 4:",
     ] {

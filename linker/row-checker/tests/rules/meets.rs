@@ -217,3 +217,33 @@ fn a_declared_entry_of_trap_code_is_compared_with_all_that_is_known() {
          fde trap\n fn common trap\n nop | not (sp+32) ra=(sp+8)\n iretq\n end\n endfde\n .data\n idt: .quad entry",
     );
 }
+
+/// What one path knows decides nothing where code is also entered in an unknown way.
+#[test]
+fn a_value_of_one_path_does_not_hold_for_an_unknown_entry() {
+    judge(
+        X86,
+        "fn f\n test %edi, %edi\n je 2f\n 1: jmp *%rsi\n 2: nop | not sp+8\n ret\n\
+         t: jmp 3f\n 3: jmp 4f\n 4: jmp 5f\n 5: jmp 6f\n 6: jmp 7f\n 7: jmp 8f\n 8: jmp 1b\n end\n fn k\n call f\n ret\n end\n .data\n .quad t",
+    );
+    judge(
+        X86,
+        "red 128\n fn f\n test %edi, %edi\n je 2f\n mov $60, %eax\n 1: syscall\n 2: nop | not sp+8\n ret\n\
+         t: jmp 3f\n 3: jmp 4f\n 4: jmp 5f\n 5: jmp 6f\n 6: jmp 7f\n 7: jmp 8f\n 8: jmp 1b\n end\n fn k\n call f\n ret\n end\n .data\n .quad t",
+    );
+}
+
+/// A stack pointer that is loaded on one path and moved on another one is not kept.
+#[test]
+fn a_stack_pointer_that_is_loaded_on_one_path_only_is_not_kept() {
+    let [load, pop] = ["mov (%rdi), %rsp", "pop %rcx\n pop %rax\n push %rcx"];
+    for [first, second] in [[load, pop], [pop, load]] {
+        judge(
+            X86,
+            &format!(
+                "fn f\n push $1\n call g | sp+16\n nop | not sp+16\n pop %rax\n ret\n end\n\
+                 fn g\n test %edi, %edi\n je 1f\n {first}\n jmp 2f\n 1: {second}\n 2: ret\n end"
+            ),
+        );
+    }
+}
