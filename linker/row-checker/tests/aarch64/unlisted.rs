@@ -243,6 +243,9 @@ fn system_instructions() {
             ("sys #0, c7, c0, #0, x1", &[], Nothing),
             ("dc civac, x9", &[], Nothing),
             ("dc zva, x9", &[], At(-2047, 4095)),
+            // dc gbva, dc zgbva
+            (".inst 0xd50b74a9", &[], At(-2047, 4095)),
+            (".inst 0xd50b74e9", &[], At(-2047, 4095)),
             ("wfet x1", &[], Nothing),
             ("wfit x1", &[], Nothing),
             ("rmif x1, #0, #15", &[], Nothing),

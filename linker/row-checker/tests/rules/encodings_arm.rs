@@ -180,11 +180,13 @@ fn instructions_of_newer_microcontrollers_write_other_registers() {
             ),
         );
     }
-    // vaddv.s8 r0, q0; csel r0, r1, r2, eq
-    for instruction in ["0xeef10f00", "0xea518002"] {
+    // vaddv.s8 r0, q0; csel r0, zr, r2, eq
+    for instruction in ["0xeef10f00", "0xea5f8002"] {
         judge(
             T32,
-            &format!("fn f\n mov r0, sp\n .inst.w {instruction}\n nop | not r0+0\n bx lr\n end"),
+            &format!(
+                "fn f\n mov r0, sp\n mov r2, sp\n .inst.w {instruction}\n nop | not r0+0\n bx lr\n end"
+            ),
         );
     }
 }

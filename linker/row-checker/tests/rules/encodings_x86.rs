@@ -58,7 +58,7 @@ fn a_far_jump_leads_to_the_blocks_of_its_function() {
     judge(
         X86,
         "fn f\n push %rbp\n mov %rsp, %rbp\n test %esi, %esi\n je 2f\n ljmp *gate\n 2: push $1\n jmp one\n\
-         one: nop | not sp+24; not sp+16\n leave\n ret\n end\n .data\n gate: .long one\n .word 8",
+         one: nop | not sp+24; not sp+16\n leave\n ret\n end\n fn k\n call f\n ret\n end\n .data\n gate: .long one\n .word 8",
     );
 }
 

@@ -49,38 +49,12 @@ fn a_switch_of_stacks_is_entered_by_jumps_with_other_registers() {
     judge(X86, &code("pop %rax", ["| not sp+48", "| not sp+8"]));
 }
 
-/// A jump to a sum leads to every instruction of its function.
+/// A jump to an address that arithmetic computes leads to every instruction of its function. The arithmetic may be in a different block.
 #[test]
-fn jumps_to_sums_lead_into_the_middle_of_blocks() {
+fn jumps_to_computed_addresses_lead_into_the_middle_of_blocks() {
     for sum in [
         "lea k(%rip), %rax\n add offset(%rip), %rax",
         "mov offset(%rip), %rax\n lea (%rax,%rdi,2), %rax",
-    ] {
-        judge(
-            X86,
-            &format!(
-                "fn f\n push %rbp\n mov %rsp, %rbp\n cmp $4, %rdi\n jae 1f\n {sum}\n jmp *%rax\n\
-                 1: push $0 | not sp+16\n push $0 | not sp+24\n push $0 | not sp+32\n nop | not sp+40\n leave\n ret\n end\n\
-                 fn k\n call f\n ret\n end\n .data\n offset: .quad 1"
-            ),
-        );
-    }
-    judge(
-        A64,
-        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x0, 1f\n sub x9, x9, x0, lsl #2\n br x9\n\
-         1: sub sp, sp, #16 | not sp+16 ra=c-8\n sub sp, sp, #16 | not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end",
-    );
-    judge(
-        A32,
-        "fn f\n push {r4, lr}\n cmp r0, #2\n bhs 1f\n add pc, r1, r0, lsl #2\n\
-         1: sub sp, sp, #8 | not sp+8 ra=c-4\n sub sp, sp, #8 | not sp+16 ra=c-4\n add sp, sp, #16\n pop {r4, pc}\n end",
-    );
-}
-
-/// A jump to what arithmetic leaves in a register leads to every instruction of its function, whatever the arithmetic, and in which block.
-#[test]
-fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
-    for sum in [
         "lea k(%rip), %rcx\n add %rdi, %rcx\n mov %rcx, %rax",
         "mov %rdi, %rax\n imul $3, %rax, %rax",
         "mov (%rsi), %rax\n neg %rax",
@@ -96,17 +70,18 @@ fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
             &format!(
                 "fn f\n push %rbp\n mov %rsp, %rbp\n cmp $4, %rdi\n jae 1f\n {sum}\n jmp *%rax\n\
                  1: push $0 | not sp+16\n push $0 | not sp+24\n push $0 | not sp+32\n nop | not sp+40\n leave\n ret\n end\n\
-                 fn k\n call f\n ret\n end"
+                 fn k\n call f\n ret\n end\n .data\n offset: .quad 1"
             ),
         );
     }
     for sum in [
+        "sub x9, x9, x0, lsl #2",
         "msub x9, x0, x1, x9",
         "eor x9, x9, x0",
         "csinc x9, x9, x0, eq",
         "ldr x9, [x1]\n csinv x9, x9, x2, eq",
         "sub x9, x9, x0, lsl #2\n movk x9, #0, lsl #48",
-        "sub x9, x9, x0, lsl #2\n str x9, [sp, #8]\n ldr x9, [sp, #8]",
+        "sub x9, x9, x0, lsl #2\n str x9, [sp]\n ldr x9, [sp]",
         "sub x9, x9, x0, lsl #2\n cbz x1, 4f\n nop\n 4:",
         "madd x9, x0, x1, x9\n cbz x1, 4f\n nop\n 4:",
     ] {
@@ -114,34 +89,35 @@ fn jumps_to_results_of_any_arithmetic_lead_into_the_middle_of_blocks() {
             A64,
             &format!(
                 "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x0, 1f\n {sum}\n br x9\n\
-                 1: sub sp, sp, #16 | not sp+16 ra=c-8\n sub sp, sp, #16 | not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end"
+                 1: sub sp, sp, #16 | not sp+16 ra=c-8\n sub sp, sp, #16 | not sp+32 ra=c-8\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end\n fn k\n bl f\n ret\n end"
             ),
         );
     }
-    for sum in [
-        "mla r9, r0, r1, r9",
-        "eor r9, r9, r0",
-        "eor r9, r9, r0\n str r9, [sp]\n ldr r9, [sp]",
-        "add r9, r1, r0, lsl #3",
-        "add r9, r1, r0, lsl #3\n cmp r1, #0\n beq 4f\n nop\n 4:",
+    for jump in [
+        "add pc, r1, r0, lsl #2",
+        "mla r9, r0, r1, r9\n bx r9",
+        "eor r9, r9, r0\n bx r9",
+        "eor r9, r9, r0\n str r9, [sp]\n ldr r9, [sp]\n bx r9",
+        "add r9, r1, r0, lsl #3\n bx r9",
+        "add r9, r1, r0, lsl #3\n cmp r1, #0\n beq 4f\n nop\n 4: bx r9",
     ] {
         judge(
             A32,
             &format!(
-                "fn f\n push {{r4, lr}}\n cmp r0, #2\n bhs 1f\n {sum}\n bx r9\n\
-                 1: sub sp, sp, #8 | not sp+8 ra=c-4\n sub sp, sp, #8 | not sp+16 ra=c-4\n add sp, sp, #16\n pop {{r4, pc}}\n end"
+                "fn f\n push {{r4, lr}}\n cmp r0, #2\n bhs 1f\n {jump}\n\
+                 1: sub sp, sp, #8 | not sp+8 ra=c-4\n sub sp, sp, #8 | not sp+16 ra=c-4\n add sp, sp, #16\n pop {{r4, pc}}\n end\n fn k\n bl f\n bx lr\n end"
             ),
         );
     }
-    // Such a jump behind instructions that are no list of branches.
+    // Instructions that are not a list of branches follow the jump.
     judge(
         A32,
         "fn f\n push {r4, lr}\n cmp r0, #4\n bhs 1f\n add pc, pc, r0, lsl #2\n nop\n sub sp, sp, #8\n\
-         sub sp, sp, #8 | not sp+16 ra=c-4; not sp+8 ra=c-4\n sub sp, sp, #8\n 1: mov sp, r11\n pop {r4, pc}\n end",
+         sub sp, sp, #8 | not sp+16 ra=c-4; not sp+8 ra=c-4\n sub sp, sp, #8\n 1: mov sp, r11\n pop {r4, pc}\n end\n fn k\n bl f\n bx lr\n end",
     );
 }
 
-/// A label that directly follows the instruction which names it is a place to go to.
+/// A jump may lead to a label directly after the instruction that names it.
 #[test]
 fn a_jump_leads_to_a_label_right_behind_the_instruction_that_names_it() {
     judge(
@@ -151,7 +127,7 @@ fn a_jump_leads_to_a_label_right_behind_the_instruction_that_names_it() {
     );
     judge(
         A64,
-        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n adr x9, 1f\n 1: str x9, [x0]\n sub sp, sp, #16\n nop | not sp+32 ra=c-24\n\
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n adr x9, 1f\n 1: str x9, [x0]\n sub sp, sp, #16\n nop | not sp+32 ra=c-8\n\
          cbz x1, 2f\n ldr x9, [x0]\n br x9\n 2: mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n end\n fn k\n bl f\n ret\n end",
     );
 }

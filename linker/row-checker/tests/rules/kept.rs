@@ -227,14 +227,14 @@ fn a_frame_pointer_that_is_loaded_by_itself_is_lost() {
             A64,
             &format!(
                 "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl g | sp+16 ra=c-8\n nop | sp+16 ra=c-8; not fp+16 ra=c-8\n\
-                 ldp x29, x30, [sp], #16\n ret\n end\n fn g\n {load}\n ret\n end"
+                 ldp x29, x30, [sp], #16\n ret\n end\n fn g\n cbz x1, 1f\n nop\n 1: {load}\n ret\n end"
             ),
         );
     }
     judge(
         A32,
         "fn f\n push {r11, lr}\n mov r11, sp\n bl g | sp+8 ra=c-4\n nop | sp+8 ra=c-4; not fp+8 ra=c-4\n pop {r11, pc}\n end\n\
-         fn g\n ldr r11, [r11]\n bx lr\n end",
+         fn g\n cmp r1, #0\n beq 1f\n nop\n 1: ldr r11, [r11]\n bx lr\n end",
     );
 }
 
@@ -285,7 +285,7 @@ fn a_register_that_is_loaded_from_an_aligned_stack_is_lost() {
     judge(
         A64,
         "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n bl g | sp+16 ra=c-8\n nop | not fp+16 ra=c-8\n ldp x29, x30, [sp], #16\n ret\n end\n\
-         fn g\n mov x9, sp\n sub sp, sp, x1\n ldr x29, [sp]\n mov sp, x9\n ret\n end",
+         fn g\n mov x9, sp\n cbz x1, 1f\n sub sp, sp, x1\n 1: ldr x29, [sp]\n mov sp, x9\n ret\n end",
     );
 }
 

@@ -13,9 +13,10 @@ fn tables_in_code_are_read() {
     );
     judge(
         A64,
-        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x1, 2f\n adr x2, T\n cbz x3, 3f\n mov x2, x4\n 3: ldrb w3, [x2, w0, uxtw]\n adr x4, one\n\
-         add x3, x4, w3, uxtb #2\n br x3\n T: .byte 0, (two - one) / 4\n .p2align 2\n 2: sub sp, sp, #16\n\
-         one: nop | not sp+32 ra=c-8; not sp+16 ra=c-8\n mov sp, x29\n two: ldp x29, x30, [sp], #16\n ret\n end\n fn k\n bl f\n ret\n end",
+        "fn f\n stp x29, x30, [sp, #-16]!\n mov x29, sp\n cbz x1, 2f\n adr x2, T\n cbz x3, 3f\n mov x2, x4\n 3: ldrb w3, [x2, w0, uxtw]\n adr x4, T\n\
+         add x3, x4, w3, sxtb #2\n br x3\n 2: sub sp, sp, #16\n\
+         one: nop | not sp+32 ra=c-8; not sp+16 ra=c-8\n mov sp, x29\n two: ldp x29, x30, [sp], #16\n ret\n\
+         T: .byte (one - T) / 4, (two - T) / 4\n .p2align 2\n end\n fn k\n bl f\n ret\n end",
     );
 }
 
