@@ -127,7 +127,7 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
             set(RETURN, Operand::Load(RSP, 0)),
             set(RSP, Operand::Load(RSP, 3 * wide)),
         ],
-        // What is called so is not entered as functions are: there are two words on the stack.
+        // A far call pushes two words, so that a function is not entered as by a near call.
         Mnemonic::Call if instruction.is_call_far_indirect() => {
             vec![set(RETURN, Operand::Moved)]
         }
@@ -328,12 +328,8 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         }
         let to = number(register.register());
         effects.push(match to {
-            // These set a part of it.
-            RSP if instruction.mnemonic() == Mnemonic::Leave
-                || instruction.op0_register() == Iced::SP =>
-            {
-                set(RSP, Operand::Moved)
-            }
+            // `pop %sp` loads the lower half.
+            RSP if instruction.op0_register() == Iced::SP => set(RSP, Operand::Moved),
             RSP if moved != 0 => set(RSP, Operand::Sum(RSP, moved)),
             RSP if instruction.mnemonic() == Mnemonic::Mov => set(RSP, Operand::Unknown),
             RSP => set(RSP, Operand::Moved),
