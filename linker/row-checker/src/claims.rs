@@ -83,7 +83,7 @@ pub struct Claims<'a> {
     pub(crate) leaving: FxHashSet<u32>,
     /// What jumps break that are not followed and lead anywhere: a bit for each register, see [`breaks::ALL`].
     anywhere: u64,
-    /// A far call may lead to functions whose addresses are taken: with two words on the stack (x86-64).
+    /// The code contains a far call, which pushes two words, and may call any function whose address is taken (x86-64).
     is_far_called: bool,
     /// Addresses of functions that a return may lead to, other than a return to the caller.
     returned: FxHashSet<u64>,
@@ -188,7 +188,7 @@ impl<'a> Claims<'a> {
         for number in &detours {
             self.detours.insert(*number, self.graph.node(*number).next);
             self.graph.make_jump(*number, self.convention);
-            // What follows the call is a block of its own now, to which jumps of the function may lead.
+            // The instruction after the call now starts a block, so that jumps of the function may lead to it.
             let (own, next) = (
                 self.extents.of[*number as usize],
                 self.graph.node(*number).next,

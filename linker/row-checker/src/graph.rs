@@ -82,7 +82,7 @@ pub enum Edge {
     AfterCall,
     /// By a jump table, or by a jump through a pointer.
     Table,
-    /// To code of the same function, by a jump that is not followed, or by a call whose callee returns elsewhere.
+    /// To code of the same function, by a jump that is not followed, or by a call whose callee may return to a different address.
     Anywhere,
     /// On behind a trap.
     Resumed,
@@ -213,7 +213,8 @@ impl Graph {
         node.effects = (first, count);
     }
 
-    /// Takes calls of the next instruction for jumps, unless a function is declared there. Code reads its own address in this way.
+    /// Makes each call of the next instruction a jump, unless a function is declared there. Position-independent code reads its own address with
+    /// such a call.
     pub fn make_calls_of_next_jumps(&mut self, program: &Program<'_>, convention: &Convention) {
         for number in 0..self.nodes.len() as u32 {
             let node = self.node(number);

@@ -68,13 +68,13 @@ pub enum Operand {
     Address(u64),
     /// The word in memory at a register plus a number of bytes.
     Load(Register, i32),
-    /// A word in memory at an address that is not followed.
+    /// A word in memory. Its address is unknown.
     Word,
     /// The register with the pointer authentication code of a return address added to it (AArch64).
     Signed(Register),
     /// The register with that code checked and removed (AArch64).
     Authenticated(Register),
-    /// The register moved by a number of bytes that is not known: aligned, or by another register.
+    /// The register moved by an unknown number of bytes: aligned, or by another register. Also any value, if the instruction is not listed.
     Moved,
     /// Anything else.
     Unknown,
@@ -175,7 +175,7 @@ impl Instruction {
     /// from a register is found after it, so that its stores do not matter.
     #[must_use]
     pub fn unlisted(length: u8) -> Self {
-        // Not `Operand::Unknown`, which would be a load of the stack pointer: a switch of stacks.
+        // For the stack pointer, `Operand::Unknown` would be a load, and the instruction a switch of stacks.
         let unknown = |register| Effect::Set(register, Operand::Moved);
         Self {
             // No instruction has this address.
@@ -235,11 +235,11 @@ pub struct IndirectJump {
     pub pointer: Option<(u64, Register)>,
     /// An indexed load is seen right before the jump: it is by a table, and no call in the last place.
     pub is_indexed: bool,
-    /// An entry is added to an address, which may be that of code that the function names. That address is no pointer to code then.
+    /// The jump adds an entry to an address. If the function names this address for that purpose only, it is not a pointer to code.
     pub counts_from_labels: bool,
-    /// Arithmetic may compute its target, also before the target was stored to the stack.
+    /// Arithmetic may compute its target, directly or before the target is stored to the stack.
     pub is_computed: bool,
-    /// Registers that the target is computed from, and that no instruction before the jump in its block sets: a bit for each.
+    /// A bit for each register from which the target is computed, and which no instruction before the jump in its block sets.
     pub unset: u64,
     /// It reads one word at a constant address, which no table is: an import.
     pub is_import: bool,

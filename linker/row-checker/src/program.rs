@@ -161,7 +161,7 @@ impl Program<'_> {
         self.sections.get(after).map(|section| section.address)
     }
 
-    /// The address of the instruction that a jump to an address leads to: without the bit that selects T32, if the address is in T32 code.
+    /// The address of the instruction that a jump to `address` executes. In T32 code, this is the address without bit 0, which selects T32.
     #[must_use]
     pub fn instruction_at(&self, address: u64) -> u64 {
         let code = address & !1;

@@ -18,7 +18,7 @@ pub enum Kind {
     Trap,
     /// By an exception or interrupt, which saved the interrupted stack pointer: it is [`Value::Entry`] of that register.
     SwitchedTrap,
-    /// In a way that is not known, with values that are not known: no row holds.
+    /// In an unknown way, with unknown values: no row holds.
     Open,
     /// In several of these ways: no row holds.
     Mixed,
@@ -58,7 +58,7 @@ pub struct State {
     pub slots: Vec<(i32, Value)>,
     /// The register that the stack pointer was compared with.
     pub compared: Option<Register>,
-    /// If the code is also entered in a way that is not known ([`Kind::Open`]): why.
+    /// The cause, if an unknown entry ([`Kind::Open`]) also reaches the code.
     pub opened: Option<Cause>,
 }
 

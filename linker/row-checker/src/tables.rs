@@ -1,6 +1,7 @@
 //! Jump tables: every table that a function names is one of each of its indirect jumps.
 //!
-//! A table is read while its entries are instructions. Behind the last entry of the function's own, only parts of it that lie elsewhere count.
+//! A table is read while its entries are instructions. After the last entry that leads into the function itself, entries that lead to other
+//! declared functions count.
 //! Entries too many only make less known.
 
 mod reaching;
@@ -30,7 +31,7 @@ pub struct Jumps {
     pub tabled: FxHashMap<u32, Vec<u32>>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
-    /// Addresses of code that instructions name. In functions without an indirect jump, without what they read of the program counter.
+    /// Addresses of code that instructions name. Instructions that read their own address count only in functions with an indirect jump.
     pub named: Vec<Named>,
 }
 
@@ -130,7 +131,7 @@ impl Jumps {
             for &number in *all {
                 match graph.node(number).flow {
                     Flow::IndirectJump => {}
-                    // It may lead to this image.
+                    // A far jump may lead to code of this image.
                     Flow::Unknown if !graph.node(number).is_padding => {
                         jumps.open.insert(number);
                         let heads = heads(program, graph, number);
@@ -194,7 +195,7 @@ impl Jumps {
             let own = graph
                 .at(named.at)
                 .map_or(0, |number| graph.node(number).length);
-            // Code that reads its own address means no place to go to, unless it jumps to what it has computed.
+            // Code that reads its own address does not name a jump target, unless the function jumps to a computed address.
             let is_own = [named.at, named.at + u64::from(own)].contains(&named.address);
             if !is_own || !named.is_relative || has_jump {
                 self.named.push(named);
@@ -247,7 +248,7 @@ impl Jumps {
                 .section(graph.node(number).at)
                 .is_some_and(is_linkage)
             {
-                // A table of numbers that is not found may have entries for the middle of a block.
+                // If the jump reads a table of numbers, and no table is found, an entry may lead to the middle of a block.
                 let is_computed = jump.is_computed
                     || jump.counts_from_labels && !has_own
                     || sets_by_sum(
@@ -281,7 +282,7 @@ fn own(program: &Program<'_>, graph: &Graph, jump: u32) -> std::ops::Range<u32> 
     graph.between(extent.start, extent.end)
 }
 
-/// Whether one of these instructions sets a register, or one that is copied to it, by arithmetic or from the stack: a bit for each register.
+/// Whether an instruction sets one of these registers (a bit for each), or a register that is copied to one, by arithmetic or from the stack.
 fn sets_by_sum(
     graph: &Graph,
     convention: &Convention,

@@ -74,7 +74,7 @@ pub enum Why {
     Ways,
     /// An instruction has written something else.
     Written,
-    /// The stack pointer was moved by a number that is not known, or the return address by any number.
+    /// The stack pointer was moved by an unknown number, or the return address by any number, or the instruction is not listed.
     Moved,
     /// A store may have hit the word.
     Stored,
@@ -101,7 +101,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether the value may be the right one at a way out: an entry or a jump is not followed, and nothing shows that a value was lost.
+    /// Whether the value may still be right at an exit. An entry or a jump is not followed, but no instruction has lost the value.
     #[must_use]
     pub const fn may_be_right(self) -> bool {
         match self {
@@ -123,7 +123,7 @@ impl Why {
         }
     }
 
-    /// Whether a stack pointer with this reason was loaded, as switches of tasks and long jumps do.
+    /// Whether an instruction has loaded the stack pointer, if this is the reason that it is unknown. Task switches and long jumps load it.
     #[must_use]
     pub const fn is_load(self) -> bool {
         matches!(

@@ -49,7 +49,7 @@ pub(super) fn constant(program: &Program<'_>, register: Register, before: &[u64]
     let mut parts: Parts = [None; 32];
     for &at in before.iter().rev() {
         let word = word(program, at)?;
-        // A word outside of code may be written.
+        // Code may write to a word outside of code, so that it is no constant.
         let is_fixed = |(from, _)| program.code(from).is_some();
         let is_constant = literal_bytes(word, at).is_none_or(is_fixed);
         let result = result(program, word, at, &parts).filter(|_| is_constant);
@@ -125,7 +125,7 @@ fn result(program: &Program<'_>, word: Word, at: u64, parts: &Parts) -> Option<(
         let is_address = !program.is_relocatable;
         return Some((Part { value, is_address }, true));
     }
-    // ldr or ldrsw of an address beside the code
+    // ldr or ldrsw of an address near the code
     let is_signed = word.is(0xff00_0000, 0x9800_0000);
     if (is_signed || word.is(0xbf00_0000, 0x1800_0000)) && word.rd() != ZERO {
         let from = at.wrapping_add_signed(i64::from(word.signed(5, 19)) * 4);

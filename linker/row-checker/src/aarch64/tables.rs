@@ -112,7 +112,7 @@ impl Search {
         let is_wanted = self.wants(word.rd());
         for effect in &instruction.effects {
             if let Effect::Set(register, value) = effect {
-                // A load or store moves its base register. What was stored to the stack may be a sum.
+                // The base register that a load or store moves is a sum. A word of the stack may be one.
                 let is_sum = match value {
                     Operand::Sum(_, by) => *by != 0,
                     Operand::Load(base, _) => matches!(*base, SP | FP),

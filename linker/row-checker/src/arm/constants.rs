@@ -11,7 +11,7 @@ use crate::program::Program;
 /// Registers that a call changes.
 const BY_CALLS: u16 = 0xf | 1 << 12 | 1 << LR;
 
-/// Most constants of one register that are followed.
+/// Maximum number of constants that are stored for one register.
 const MOST: usize = 32;
 
 /// Constants that a register may hold. Conditional instructions make several.
@@ -22,8 +22,8 @@ struct Names<'a> {
     program: &'a Program<'a>,
     constants: [Constants; PC as usize],
     named: Vec<Named>,
-    /// The register that the instruction before has set to a constant or to a sum with the program counter, to which the next one may add more. If so, and
-    /// the instruction before only reads the program counter, the first so many names stay.
+    /// The register that the instruction before has set to a constant or to a sum with the program counter. The next instruction may add more
+    /// to it. If so, and the instruction before only reads the program counter, the first so many names stay.
     last: Option<(Register, Option<usize>)>,
     /// The constant that the instruction before has moved to a register, and its condition.
     moved: Option<(Register, Condition, u32)>,

@@ -216,7 +216,7 @@ fn added(
     }
 }
 
-/// Whether a list of branches starts at an address. One branch may be anything.
+/// Whether a list of branches starts at an address: at least two. A single branch is no evidence of a list.
 fn is_list(program: &Program<'_>, start: u64) -> bool {
     let is_branch = |at| {
         let read = read(program, at);
@@ -277,8 +277,8 @@ fn is_import(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -
     }
 }
 
-/// Whether the instructions before a jump compute its target, which is in a register. Also returns the register that the target comes from,
-/// as a bit, if none of them sets it.
+/// Whether arithmetic in the instructions before a jump computes its target, which is in a register. If these instructions do not set that
+/// register, also returns it, as a bit: see [`IndirectJump::unset`].
 fn computed(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> (bool, u64) {
     while let Some((read, rest)) = setter(program, register, before) {
         match read.op {
@@ -287,7 +287,7 @@ fn computed(program: &Program<'_>, mut register: Register, mut before: &[u64]) -
                 inverts: false,
                 ..
             } if from != PC => (register, before) = (from, rest),
-            // What was stored to the stack may be a sum.
+            // A word of the stack may be a sum.
             Op::Load {
                 to,
                 size: 4,

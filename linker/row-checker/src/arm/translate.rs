@@ -11,7 +11,7 @@ use crate::program::{Mode, Program};
 const NOT_EQUAL: Condition = Condition::Known(1);
 /// Registers that a call to a supervisor may change: r0 to r3, r12, and the link register if the supervisor runs in the caller's mode.
 const BY_SUPERVISOR: u16 = 0xf | 1 << 12 | 1 << LR;
-/// Registers that a hypervisor or firmware may change: also r4 to r7. Source: SMC Calling Convention (Arm DEN 0028), section 2.5.
+/// Registers that a hypervisor or firmware may change: r4 to r7 in addition. Source: SMC Calling Convention (Arm DEN 0028), section 2.5.
 const BY_FIRMWARE: u16 = BY_SUPERVISOR | 0xf << 4;
 /// Linux.
 static SYSTEM_CALLS: SystemCalls = SystemCalls {
@@ -20,7 +20,7 @@ static SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_used_stack: &[190],
     last: &[1, 248],
 };
-/// Linux, by the older interface: no register has the number. A state never knows the program counter.
+/// Linux, if the instruction contains the number of the call. The program counter stands for the number, because a state never knows it.
 static OLD_SYSTEM_CALLS: SystemCalls = SystemCalls {
     number: PC,
     on_other_stack: SYSTEM_CALLS.on_other_stack,
@@ -232,7 +232,7 @@ impl Translation<'_> {
                 }
             }
             Op::Trap => self.flow = Flow::Trap,
-            // A debugger or an emulator may answer, in r0 and in memory (semihosting).
+            // A debugger or an emulator may write its result to r0 and to memory (semihosting).
             Op::Breakpoint => {
                 self.flow = Flow::Trap;
                 self.store_anywhere(Operand::Unknown);

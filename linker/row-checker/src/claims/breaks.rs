@@ -62,7 +62,7 @@ impl Claims<'_> {
         };
         let lost = self.lost_registers(state, &is_broken);
         if self.is_switched(state) {
-            // The jump goes to the own return address, on another stack.
+            // The function jumps to its return address after it has changed to another stack.
             let is_popped = state.get(self.convention.lost) == Value::Entry(RETURN);
             return match way == Way::Jump && is_popped {
                 true => ALL,
@@ -112,7 +112,7 @@ impl Claims<'_> {
         1 << self.convention.stack_pointer
     }
 
-    /// Whether a return removes more from the stack than the return address that a call has pushed.
+    /// Whether a return removes more than the return address from the stack (`ret N` on x86-64).
     fn pops_more(&self, number: u32) -> bool {
         let (stack_pointer, pushed) = (self.convention.stack_pointer, self.convention.pushed());
         let usual = Effect::Set(stack_pointer, Operand::Sum(stack_pointer, pushed));

@@ -70,7 +70,8 @@ impl Claims<'_> {
         false
     }
 
-    /// Whether code that a call leads to, which is taken for a jump, comes back to the instruction behind the call only by returns that are followed.
+    /// Whether code at `start`, which a call taken for a jump reaches, returns to the instruction `next` after the call, and does so only by
+    /// returns that are followed.
     fn returns_are_followed(&self, start: u32, next: u32) -> bool {
         let mut is_seen = FxHashSet::default();
         let mut work = vec![start];

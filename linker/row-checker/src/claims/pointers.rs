@@ -61,22 +61,22 @@ impl Claims<'_> {
         !is_followed && is_known && self.broken(&state, Way::Return) == ALL
     }
 
-    /// The instructions behind a call in its function.
+    /// The instructions after a call in its function.
     fn behind_call(&self, call: u32) -> impl Iterator<Item = u32> {
         let own = self.extents.of[call as usize];
         let all = self.extents.all[own as usize].1.iter().copied();
         all.filter(move |number| *number > call)
     }
 
-    /// Whether a call whose callee may return elsewhere has the edges to all instructions behind it.
+    /// Whether a call whose callee may return to a different address has edges to all instructions after it.
     pub(super) fn is_led_astray(&self, call: u32) -> bool {
         let edges = self.graph.more(call).iter();
         let count = edges.filter(|edge| edge.1 == Edge::Anywhere).count();
         self.astray.contains(&call) && count >= self.behind_call(call).count()
     }
 
-    /// Adds the edges from calls whose callee may return elsewhere: to any instruction of the function that is behind the call. Returns
-    /// whether there are new ones.
+    /// Adds edges from each call whose callee may return to a different address, to all instructions after the call in its function.
+    /// Returns whether any edge is new.
     pub(super) fn lead_astray(&mut self) -> bool {
         let calls = self.astray.iter().copied();
         let calls: Vec<u32> = calls.filter(|call| !self.is_led_astray(*call)).collect();
@@ -87,14 +87,14 @@ impl Claims<'_> {
         !calls.is_empty()
     }
 
-    /// Whether an instruction sets the register that stands for a jump's target. Of calls, those to another code segment do (x86-64).
+    /// Whether an instruction sets the register that represents a jump's target. The only calls that set it are far calls (x86-64).
     fn sets_target(&self, number: u32) -> bool {
         let lost = self.convention.lost;
         let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == lost);
         self.graph.effects(number).iter().any(sets)
     }
 
-    /// What a far jump at the end of the block with a head breaks: all, unless the code has no caller.
+    /// The registers that a far jump at the end of the block with a head breaks: all, unless the code has no caller.
     fn left_behind(&self, head: u32) -> u64 {
         match self.behind(head) {
             Some(state) if state.kind != Kind::Outermost => ALL,

@@ -49,7 +49,7 @@ impl Claims<'_> {
         }
         let is_open = match state.kind {
             Kind::Trap | Kind::SwitchedTrap => false,
-            // Code that was called has no caller after it has loaded its stack pointer, if it never returns.
+            // Called code counts as code without a caller only if it has loaded its stack pointer and never returns.
             Kind::Called | Kind::Mixed => {
                 self.is_switched(state) && !self.leads_out[number as usize]
             }
@@ -169,7 +169,7 @@ impl Claims<'_> {
         let is_last = self.is_last_call(number, &before);
         let thrown = throws.then(|| before.clone());
         let passed = passed.or_else(|| node.is_conditional.then(|| before.clone()));
-        // A branch that is not taken leaves the state in which its condition does not hold.
+        // If the branch is not taken, its condition does not hold: the comparison of that state counts.
         let compared = passed.as_ref().unwrap_or(&before).compared;
         let mut state = before;
         self.step(number, &mut state);

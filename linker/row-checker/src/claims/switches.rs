@@ -44,7 +44,7 @@ impl Claims<'_> {
         } else if self.breaks[number as usize] & self.switched() != 0 {
             state.leave_stack(Cause::new(Why::NotFollowed, number));
             if from_register {
-                // A coroutine goes on that has registers of its own.
+                // The coroutine that continues has different values in these registers.
                 for value in &mut state.registers {
                     if matches!(value, Value::Entry(_)) {
                         *value = Value::Unknown(cause);

@@ -214,8 +214,8 @@ impl State {
             Operand::Address(address) => code(address).map_or(Value::Unknown(written), Value::Code),
             Operand::Load(base, offset) => {
                 let address = self.get(base).plus(offset, written);
-                // A stack pointer that was loaded is that of another stack, on which the code of a switch goes on. One that was moved by an
-                // unknown number points into this one, not to a known word.
+                // If the stack pointer was loaded, it points to another stack, on which a switch of stacks continues. If it was moved by an
+                // unknown number, it points into the same stack, and the word there is not the caller's.
                 let is_stack = match self.get(base) {
                     Value::Unknown(cause) if base == convention.stack_pointer => {
                         !matches!(cause.why(), Why::Moved | Why::Ways)

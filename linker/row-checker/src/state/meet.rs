@@ -83,7 +83,7 @@ impl State {
         } else if declared.kind == Kind::SwitchedTrap || is_switched {
             other = declared.aligned_with(&other, stack_pointer, cause);
         }
-        // What is in another place, or was overwritten, is not in the declared place.
+        // A value that is in a different place, or that was overwritten, is not in the declared place.
         let is_wrong = |own: Value, value: Option<Value>| match value {
             Some(Value::Unknown(cause)) if cause.why().may_be_right() => other.has(own),
             Some(Value::Unknown(_)) => true,
@@ -152,9 +152,9 @@ impl State {
     fn meet_values(&mut self, other: &Self, stack_pointer: Register, number: u32) -> bool {
         let mut changed = false;
         let ways = Value::Unknown(Cause::new(Why::Ways, number));
-        // Of a path from an unknown entry, only values that the path itself lost or set count.
+        // On a path from an unknown entry, only those values are known that the path itself has set or lost.
         let is_open = other.kind == Kind::Open && self.kind != Kind::Open;
-        // `is_right` tells whether a known value is what a way out has, if it keeps the calling convention.
+        // `is_right` returns whether the calling convention requires a value at an exit.
         let meet = |own: &mut Value, value: Value, is_right: &dyn Fn(Value) -> bool| -> bool {
             let met = match (*own, value) {
                 (_, Value::Unknown(cause)) if is_open && cause.why().may_be_right() => {
@@ -175,7 +175,7 @@ impl State {
             *own = met;
             true
         };
-        // A stack pointer that was loaded is believed where the code returns. One that was also something else is not.
+        // At a return, a loaded stack pointer is assumed to be right. It is not if another path has not loaded the stack pointer.
         let (own, its) = (self.get(stack_pointer), other.get(stack_pointer));
         let is_loaded =
             |value: Value| matches!(value, Value::Unknown(cause) if cause.why().is_load());

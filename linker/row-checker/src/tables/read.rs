@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
     pub(super) starts: &'a BTreeSet<u64>,
     /// Addresses of functions that are called directly, or whose call frame information starts with the row of a call.
     pub(super) called: &'a FxHashSet<u64>,
-    /// Addresses of code that several instructions name: one of these may use the address otherwise.
+    /// Addresses of code that several instructions name. One of these instructions may use the address as a pointer.
     pub(super) named_again: &'a FxHashSet<u64>,
     /// See [`crate::instruction::IndirectJump`].
     pub(super) counts_from_labels: bool,

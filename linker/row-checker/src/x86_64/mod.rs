@@ -176,8 +176,8 @@ impl Architecture for X86 {
     }
 }
 
-/// Whether the instructions before a jump compute its target: the nearest first. Also returns the register that the target comes from, as
-/// a bit, if none of them sets it.
+/// Whether arithmetic in the instructions before a jump, the nearest first, computes its target. If these instructions do not set the target's
+/// register, also returns it, as a bit: see [`IndirectJump::unset`].
 fn computed(program: &Program<'_>, target: Iced, before: &[u64]) -> (bool, u64) {
     let mut register = number(target);
     for one in before.iter().filter_map(|at| decode(program, *at)) {
@@ -190,7 +190,7 @@ fn computed(program: &Program<'_>, target: Iced, before: &[u64]) -> (bool, u64) 
             None => {}
             Some(Operand::Sum(from, 0)) => register = from,
             Some(Operand::Word | Operand::Address(_) | Operand::Number(_)) => return (false, 0),
-            // What was stored to the stack may be a sum.
+            // A word of the stack may be a sum.
             Some(Operand::Load(base, _)) => return (matches!(base, RSP | RBP), 0),
             Some(_) => return (true, 0),
         }
@@ -204,7 +204,8 @@ fn absolute_target(code: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*target.first_chunk()?))
 }
 
-/// Whether processors differ in an instruction: on one from AMD, the prefix for operands of 16 bits truncates the target of a near branch.
+/// Whether an instruction is a near branch with the prefix for 16-bit operands. Processors from AMD truncate its target to 16 bits, and those
+/// from Intel ignore the prefix.
 fn is_truncated(instruction: &iced_x86::Instruction, code: &[u8]) -> bool {
     const OPERAND_SIZE: u8 = 0x66;
     const PREFIXES: [u8; 11] = [
@@ -233,7 +234,7 @@ fn is_truncated(instruction: &iced_x86::Instruction, code: &[u8]) -> bool {
         .iter()
         .take_while(|byte| PREFIXES.contains(byte))
         .count();
-    // With REX.W, the operands have 64 bits.
+    // REX.W overrides the prefix.
     let is_wide = code.get(count).is_some_and(|byte| byte & 0xf8 == 0x48);
     is_branch && code[..count].contains(&OPERAND_SIZE) && !is_wide
 }

@@ -1,5 +1,5 @@
-//! What code that is not in the image changes when an instruction calls it: that of an operating system, a hypervisor, an enclave or a module
-//! of the processor.
+//! Effects of instructions that call software outside of the image: an operating system, a hypervisor, an enclave, or a module of the
+//! processor.
 
 use iced_x86::{Instruction, Mnemonic};
 
@@ -24,7 +24,7 @@ static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
     last: &[1, 252],
 };
 
-/// What an instruction that calls such code changes. `None`: it calls none.
+/// The effects of an instruction that calls such software. `None`: the instruction does not call it.
 pub(super) fn effects(instruction: &Instruction) -> Option<Vec<Effect>> {
     Some(match instruction.mnemonic() {
         // The kernel or the hypervisor answers in registers and in memory.
@@ -38,7 +38,7 @@ pub(super) fn effects(instruction: &Instruction) -> Option<Vec<Effect>> {
         | Mnemonic::Vmresume => answered(&BY_SYSTEM),
         // The registers are those of the guest afterwards.
         Mnemonic::Vmrun => answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]),
-        // An enclave or a module of the processor answers, also in the registers of the stack.
+        // An enclave or a module of the processor may change all registers, including the stack pointer.
         Mnemonic::Encls
         | Mnemonic::Enclu
         | Mnemonic::Enclv
@@ -65,14 +65,14 @@ pub(super) const fn anywhere() -> Effect {
     }
 }
 
-/// What a call of the system changes.
+/// The effects of a system call.
 fn called(calls: &'static SystemCalls) -> Vec<Effect> {
     let mut effects = answered(&BY_SYSTEM);
     effects.push(Effect::SystemCall(calls));
     effects
 }
 
-/// What is changed by code that is not in the image and sets these registers.
+/// The effects of software outside of the image that may change these registers and memory.
 fn answered(registers: &[Register]) -> Vec<Effect> {
     let unknown = registers
         .iter()
