@@ -29,6 +29,8 @@ pub fn is_leaving() -> bool {
 /// Ends QEMU with the verdict, by the call of semihosting that ends the machine with a status. Where there is none, turns the power off by
 /// PSCI; where there is no PSCI, stops the CPU. If another CPU ends the machine already, its verdict counts, and this CPU stops.
 pub fn leave(verdict: Verdict, semihosting_exit: fn(u8)) -> ! {
+    // An interrupt would be taken for the fault of the `hlt`: see `is_leaving`.
+    cpu::mask_all();
     let this = cpu::hardware_id();
     let first = ENDS_MACHINE.compare_exchange(NOBODY, this, Ordering::Relaxed, Ordering::Relaxed);
     match first {
