@@ -74,7 +74,11 @@ pub enum Operand {
     Signed(Register),
     /// The register with that code checked and removed (AArch64).
     Authenticated(Register),
-    /// The register moved by an unknown number of bytes: aligned, or by another register. Also any value, if the instruction is not listed.
+    /// A value that arithmetic computes from these registers (a bit for each). If one of them contains an address of the stack or the return
+    /// address, so may the result.
+    Computed(u64),
+    /// The register moved by an unknown number of bytes: aligned, or by another register. Also a value from a vector register, and any value
+    /// if the instruction is not listed.
     Moved,
     /// Anything else.
     Unknown,

@@ -203,7 +203,12 @@ impl State {
             word,
             cause,
         );
-        let is_kept = matches!(value, Value::Cfa(_) | Value::Entry(_) | Value::Code(_));
+        let is_kept = match value {
+            Value::Cfa(_) | Value::Entry(_) | Value::Code(_) => true,
+            // Not a value that the word had before.
+            Value::Unknown(cause) => cause.why() == Why::Moved,
+            Value::Number(_) => false,
+        };
         if bytes == i64::from(word) && is_kept {
             self.put(at, value);
         }

@@ -7,6 +7,8 @@ mod beliefs;
 mod beliefs_arms;
 #[path = "rules/calls.rs"]
 mod calls;
+#[path = "rules/computed.rs"]
+mod computed;
 #[path = "rules/constants.rs"]
 mod constants;
 #[path = "rules/edges.rs"]

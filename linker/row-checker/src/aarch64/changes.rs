@@ -25,7 +25,9 @@ impl Changes {
     /// Sets a register, which may be the stack pointer. An unknown value moves the stack pointer.
     pub fn set_or_sp(self, register: Register, value: Operand) -> Self {
         match (register, value) {
-            (SP, Operand::Unknown) => self.with(Effect::Set(SP, Operand::Moved)),
+            (SP, Operand::Unknown | Operand::Computed(_)) => {
+                self.with(Effect::Set(SP, Operand::Moved))
+            }
             _ => self.with(Effect::Set(register, value)),
         }
     }

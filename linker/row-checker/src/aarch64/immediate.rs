@@ -2,7 +2,7 @@
 
 use super::LR;
 use super::changes::Changes;
-use super::word::Word;
+use super::word::{Word, ZERO, computed, computed_from_sp};
 use crate::instruction::Operand;
 
 /// Returns the effects of an instruction of this group at an address.
@@ -12,30 +12,31 @@ pub(super) fn changes(word: Word, at: u64) -> Option<Changes> {
         0 | 1 => Some(address(word, at)),
         2 => Some(add(word)),
         // Minimum and maximum.
-        3 if word.bit(22) => (word.bits(29, 2) == 0).then(|| unknown(word)),
+        3 if word.bit(22) => (word.bits(29, 2) == 0).then(|| computed_from_one(word)),
         // addg, subg
-        3 => (is_64 && !word.bit(29)).then(|| unknown_or_sp(word)),
+        3 => (is_64 && !word.bit(29))
+            .then(|| Changes::default().set_or_sp(word.rd(), computed_from_sp(word.rn(), ZERO))),
         // The size of an element of the mask, in the first bits.
         4 if !is_64 && word.bit(22) => None,
         // ands
-        4 if word.bits(29, 2) == 3 => Some(unknown(word)),
-        4 => Some(unknown_or_sp(word)),
+        4 if word.bits(29, 2) == 3 => Some(computed_from_one(word)),
+        4 => Some(Changes::default().set_or_sp(word.rd(), computed(&[word.rn()]))),
         5 => move_wide(word),
-        6 => (word.bits(29, 2) != 3 && word.bit(22) == is_64).then(|| unknown(word)),
+        // bfm, which keeps other bits of its register
+        6 => (word.bits(29, 2) != 3 && word.bit(22) == is_64)
+            .then(|| Changes::one(word.rd(), computed(&[word.rn(), word.rd()]))),
         // autiasppc, autibsppc
         _ if word.is(0xffc0_001f, 0xf380_001f) => {
             Some(Changes::one(LR, Operand::Authenticated(LR)))
         }
-        _ => (word.bits(29, 2) == 0 && word.bit(22) == is_64).then(|| unknown(word)),
+        // extr
+        _ => (word.bits(29, 2) == 0 && word.bit(22) == is_64)
+            .then(|| Changes::one(word.rd(), computed(&[word.rn(), word.rm()]))),
     }
 }
 
-fn unknown(word: Word) -> Changes {
-    Changes::one(word.rd(), Operand::Unknown)
-}
-
-fn unknown_or_sp(word: Word) -> Changes {
-    Changes::default().set_or_sp(word.rd(), Operand::Unknown)
+fn computed_from_one(word: Word) -> Changes {
+    Changes::one(word.rd(), computed(&[word.rn()]))
 }
 
 /// Returns the address that `adr` or `adrp` computes: for `adrp`, that of a page.
@@ -64,7 +65,7 @@ pub(super) fn summand(word: Word) -> i32 {
 fn add(word: Word) -> Changes {
     let value = match word.is_64() {
         true => Operand::Sum(word.rn(), summand(word)),
-        false => Operand::Unknown,
+        false => computed_from_sp(word.rn(), ZERO),
     };
     // adds, subs
     match word.bit(29) {
@@ -96,7 +97,7 @@ fn move_wide(word: Word) -> Option<Changes> {
             bits,
             at: at as u8,
         },
-        3 => Operand::Unknown,
+        3 => computed(&[word.rd()]),
         _ => return None,
     };
     Some(Changes::one(word.rd(), value))

@@ -1,35 +1,44 @@
 //! Data processing with registers. Manual: C4.1.95.
 
 use super::changes::Changes;
-use super::word::{Word, ZERO, read};
+use super::word::{Word, ZERO, computed, computed_from_sp, read};
 use super::{LR, Register, SP};
 use crate::instruction::{Effect, Operand};
 
 /// Returns the effects of an instruction of this group.
 pub(super) fn changes(word: Word) -> Option<Changes> {
-    let unknown = Changes::one(word.rd(), Operand::Unknown);
+    let by_two = Changes::one(word.rd(), computed(&[word.rn(), word.rm()]));
     match (word.bit(28), word.bits(21, 4)) {
         (false, 0..8) => logical(word),
         (false, group) if group & 1 == 0 => add_shifted(word),
         (false, _) => add_extended(word),
         // adc, sbc
-        (true, 0) if word.bits(10, 6) == 0 => Some(unknown),
+        (true, 0) if word.bits(10, 6) == 0 => Some(by_two),
         // rmif, setf8, setf16: flags
         (true, 0) if word.bit(29) => Some(Changes::default()),
         // addpt, subpt
         (true, 0) if word.bits(13, 3) == 1 => {
-            Some(Changes::default().set_or_sp(word.rd(), Operand::Unknown))
+            Some(Changes::default().set_or_sp(word.rd(), computed_from_sp(word.rn(), word.rm())))
         }
         // ccmp, ccmn
         (true, 2) => word.bit(29).then(Changes::default),
-        (true, 4) => (!word.bit(29) && !word.bit(11)).then_some(unknown),
+        (true, 4) => (!word.bit(29) && !word.bit(11)).then_some(by_two),
         (true, 6) if word.bit(30) => Some(one_source(word)),
         // irg
         (true, 6) if word.bits(10, 6) == 4 => {
-            Some(Changes::default().set_or_sp(word.rd(), Operand::Unknown))
+            Some(Changes::default().set_or_sp(word.rd(), computed_from_sp(word.rn(), word.rm())))
         }
-        (true, 6) => Some(unknown),
-        (true, 8..) => (word.bits(29, 2) == 0).then_some(unknown),
+        // subp, whose first register may be the stack pointer
+        (true, 6) if word.bits(10, 6) == 0 => {
+            let from = 1 << word.rn() | 1 << word.rm();
+            Some(Changes::one(word.rd(), Operand::Computed(from)))
+        }
+        (true, 6) => Some(by_two),
+        // madd and its like
+        (true, 8..) => (word.bits(29, 2) == 0).then(|| {
+            let from = [word.rn(), word.rm(), word.rt2()];
+            Changes::one(word.rd(), computed(&from))
+        }),
         _ => None,
     }
 }
@@ -44,7 +53,7 @@ fn logical(word: Word) -> Option<Changes> {
     let is_move = word.is(0x7fe0_ffe0, 0x2a00_03e0);
     let value = match word.rm() {
         from if is_move && (word.is_64() || from == ZERO) => read(from),
-        _ => Operand::Unknown,
+        from => computed(&[word.rn(), from]),
     };
     (!is_too_far(word)).then(|| Changes::one(word.rd(), value))
 }
@@ -60,10 +69,12 @@ fn add_shifted(word: Word) -> Option<Changes> {
     }
     let (shift, subtracts) = (word.bits(10, 6) as u8, word.bit(30));
     let value = match (word.rn(), word.rm()) {
-        _ if kind != LEFT || !word.is_64() || shift > FURTHEST_SHIFT => Operand::Unknown,
+        (left, right) if kind != LEFT || !word.is_64() || shift > FURTHEST_SHIFT => {
+            computed(&[left, right])
+        }
         (left, ZERO) => read(left),
         (ZERO, right) if shift == 0 && !subtracts => read(right),
-        (ZERO, _) => Operand::Unknown,
+        (ZERO, right) => computed(&[right]),
         (left, right) => Operand::Registers {
             left,
             right,
@@ -83,7 +94,7 @@ fn add_extended(word: Word) -> Option<Changes> {
     // Extended from 64 bits: not at all.
     let is_whole = word.is_64() && word.bits(13, 2) == 3;
     let value = match right {
-        _ if !is_whole => Operand::Unknown,
+        _ if !is_whole => computed_from_sp(left, right),
         ZERO => Operand::Sum(left, 0),
         _ => Operand::Registers {
             left,
@@ -112,10 +123,10 @@ fn one_source(word: Word) -> Changes {
         // autia, autib, autiza, autizb, xpaci
         (1, 4 | 5 | 12 | 13 | 16) => Changes::one(to, authenticated),
         // Keys for data are not those of return addresses.
-        (1, 0..32) => Changes::one(to, Operand::Unknown),
+        (1, 0..32) => Changes::one(to, computed(&[to])),
         // Authentication with the program counter changes fixed registers.
         (1, _) => Changes::default().forget([to, LR, INTRA_PROCEDURE_CALL]),
-        _ => Changes::one(to, Operand::Unknown),
+        _ => Changes::one(to, computed(&[word.rn()])),
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn changes(word: Word) -> Changes {
     // smov, umov
     let moves_element = word.is(0xbfe0_fc00, 0x0e00_2c00) || word.is(0xbfe0_fc00, 0x0e00_3c00);
     match moves_element || converts(word) {
-        true => Changes::one(word.rd(), Operand::Unknown),
+        true => Changes::one(word.rd(), Operand::Moved),
         false => Changes::default(),
     }
 }
@@ -39,10 +39,10 @@ pub(super) fn scalable(word: Word) -> Changes {
     ];
     let is_address = word.is(0xffa0_f000, 0x0420_5000);
     match word.bits(29, 3) {
-        _ if is_address => Changes::default().set_or_sp(word.rd(), Operand::Unknown),
+        _ if is_address => Changes::default().set_or_sp(word.rd(), Operand::Moved),
         7 => stores(word),
         _ if general.iter().any(|(mask, value)| word.is(*mask, *value)) => {
-            Changes::one(word.rd(), Operand::Unknown)
+            Changes::one(word.rd(), Operand::Moved)
         }
         _ => Changes::default(),
     }
@@ -55,7 +55,7 @@ pub(super) fn matrix(word: Word) -> Option<Changes> {
         // Loads and stores of several vectors; loads and stores of parts of the matrix.
         5 | 7 => Some(stores(word)),
         // movt
-        6 => Some(Changes::one(word.rd(), Operand::Unknown)),
+        6 => Some(Changes::one(word.rd(), Operand::Moved)),
         _ => None,
     }
 }

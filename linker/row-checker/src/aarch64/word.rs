@@ -62,6 +62,18 @@ impl Word {
     }
 }
 
+/// Returns the result of arithmetic on registers whose numbers do not name the stack pointer.
+pub(super) fn computed(registers: &[Register]) -> Operand {
+    let registers = registers.iter().filter(|register| **register != ZERO);
+    Operand::Computed(registers.fold(0, |all, register| all | 1 << register))
+}
+
+/// Returns the result of arithmetic on a register, whose number may name the stack pointer, and on one whose number does not.
+pub(super) fn computed_from_sp(left: Register, right: Register) -> Operand {
+    let right = if right == ZERO { left } else { right };
+    Operand::Computed(1 << left | 1 << right)
+}
+
 /// Returns the value of a register, if its number does not name the stack pointer.
 pub(super) fn read(register: Register) -> Operand {
     match register {

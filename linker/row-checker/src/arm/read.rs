@@ -96,6 +96,31 @@ impl Read {
             _ => None,
         }
     }
+
+    /// The result of arithmetic on the registers that the fields of the instruction name. Constants count as fields, too, so that there may
+    /// be too many registers, but not too few.
+    pub(super) fn computed(&self, program: &Program<'_>) -> Operand {
+        let code = program.code(self.at).unwrap_or_default();
+        let halves = |at: usize| {
+            code.get(at..at + 2)
+                .map_or(0, |half| u16::from_le_bytes([half[0], half[1]]))
+        };
+        let (first, second) = (halves(0), halves(2));
+        let (upper, lower) = match (self.is_thumb, self.length) {
+            (true, 2) => {
+                let fields = [first & 7, first >> 3 & 7, first >> 3 & 15, first >> 6 & 7];
+                return Operand::Computed(fields.iter().fold(0, |all, field| all | 1 << field));
+            }
+            (true, _) => (first, second),
+            (false, _) => (second, first),
+        };
+        // A move from a register of vectors or floating-point numbers.
+        if matches!(upper >> 8 & 15, 12 | 14) && lower >> 9 & 7 == 5 {
+            return Operand::Moved;
+        }
+        let fields = [upper & 15, lower & 15, lower >> 8 & 15, lower >> 12 & 15];
+        Operand::Computed(fields.iter().fold(0, |all, field| all | 1 << field))
+    }
 }
 
 /// A constant in code as a value: an address if a section of the program contains it.

@@ -139,9 +139,9 @@ impl Translation<'_> {
                 self.set(to, value)
             }
             Op::And { to, .. } | Op::Top { to, .. } | Op::Low { to, .. } => {
-                self.set(to, Operand::Unknown)
+                self.set(to, self.read.computed(self.program))
             }
-            Op::Unknown { to, .. } => self.forget(to),
+            Op::Unknown { to, .. } => self.forget(to, self.read.computed(self.program)),
             Op::Load {
                 to,
                 size,
@@ -214,21 +214,23 @@ impl Translation<'_> {
             Op::InterruptReturn => self.flow = Flow::TrapReturn,
             Op::Mode => {
                 self.effect(Effect::Set(SP, Operand::Unknown));
-                return self.forget(OF_MODES);
+                return self.forget(OF_MODES, Operand::Unknown);
             }
             Op::Supervisor => {
                 self.flow = Flow::Halt;
                 self.store_anywhere(Operand::Unknown);
                 match self.is_system_call() {
                     Some(is_new) => {
-                        self.forget(BY_SUPERVISOR)?;
+                        self.forget(BY_SUPERVISOR, Operand::Unknown)?;
                         self.effect(Effect::SystemCall(match is_new {
                             true => &SYSTEM_CALLS,
                             false => &OLD_SYSTEM_CALLS,
                         }));
                     }
-                    None if self.is_firmware_call() => self.forget(BY_FIRMWARE)?,
-                    None => self.forget(BY_SUPERVISOR)?,
+                    None if self.is_firmware_call() => {
+                        self.forget(BY_FIRMWARE, Operand::Unknown)?
+                    }
+                    None => self.forget(BY_SUPERVISOR, Operand::Unknown)?,
                 }
             }
             Op::Trap => self.flow = Flow::Trap,
@@ -236,7 +238,7 @@ impl Translation<'_> {
             Op::Breakpoint => {
                 self.flow = Flow::Trap;
                 self.store_anywhere(Operand::Unknown);
-                return self.forget(1);
+                return self.forget(1, Operand::Unknown);
             }
             _ => return None,
         }
@@ -288,17 +290,17 @@ impl Translation<'_> {
     /// Sets a register. An unknown value moves the stack pointer. `None`: the program counter, which only jumps set.
     pub(super) fn set(&mut self, register: Register, value: Operand) -> Option<()> {
         let value = match (register, value) {
-            (SP, Operand::Unknown) => Operand::Moved,
+            (SP, Operand::Unknown | Operand::Computed(_)) => Operand::Moved,
             _ => value,
         };
         (register != PC).then(|| self.effects.push(Effect::Set(register, value)))
     }
 
     /// Sets registers to values that are not known.
-    fn forget(&mut self, registers: u16) -> Option<()> {
+    fn forget(&mut self, registers: u16, value: Operand) -> Option<()> {
         (0..=PC)
             .filter(|register| registers >> register & 1 != 0)
-            .try_for_each(|register| self.set(register, Operand::Unknown))
+            .try_for_each(|register| self.set(register, value))
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -316,7 +318,7 @@ impl Translation<'_> {
                 };
                 address(self.program, self.read.near(bytes))
             }
-            (PC, _) | (_, Source::Register(PC, _)) => Operand::Unknown,
+            (PC, _) | (_, Source::Register(PC, _)) => self.read.computed(self.program),
             (_, Source::Constant(bytes)) => {
                 let bytes = bytes.cast_signed();
                 let bytes = if subtracts {
@@ -332,7 +334,7 @@ impl Translation<'_> {
                 shift,
                 subtracts,
             },
-            (_, Source::Other) => Operand::Unknown,
+            (_, Source::Other) => self.read.computed(self.program),
         }
     }
 
@@ -360,7 +362,7 @@ impl Translation<'_> {
             (Source::Constant(value), true) => constant(self.program, !value),
             (Source::Register(PC, 0), false) => address(self.program, self.read.pc()),
             (Source::Register(register, 0), false) => Operand::Sum(register, 0),
-            _ => Operand::Unknown,
+            _ => self.read.computed(self.program),
         }
     }
 

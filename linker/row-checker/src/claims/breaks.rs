@@ -60,7 +60,12 @@ impl Claims<'_> {
             Value::Unknown(cause) => !cause.why().may_be_right(),
             value => value != right,
         };
-        let lost = self.lost_registers(state, &is_broken);
+        let is_known = state.get(self.convention.stack_pointer).is_known();
+        // On a stack whose stack pointer is known, nothing was loaded from another one.
+        let is_elsewhere = |value: Value| matches!(value, Value::Unknown(cause) if cause.why() == Why::NotFollowed);
+        let lost = self.lost_registers(state, &|value, right| {
+            is_broken(value, right) || is_known && is_elsewhere(value)
+        });
         if self.is_switched(state) {
             // The function jumps to its return address after it has changed to another stack.
             let is_popped = state.get(self.convention.lost) == Value::Entry(RETURN);

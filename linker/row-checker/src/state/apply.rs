@@ -2,7 +2,7 @@
 
 use super::{Kind, StackBegin, State};
 use crate::architecture::Convention;
-use crate::instruction::{Effect, Operand, Register, SystemCalls};
+use crate::instruction::{Effect, Operand, REGISTERS, Register, SystemCalls};
 use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
 
 impl State {
@@ -158,6 +158,22 @@ impl State {
         }
     }
 
+    /// Why the result of arithmetic on registers (a bit for each) is unknown. An address of the stack or of the caller that is moved by an
+    /// unknown number was not loaded; nor was one that differs between paths.
+    fn computed(&self, from: u64, convention: &Convention, number: u32) -> Cause {
+        let is_stack = |register: Register| match self.get(register) {
+            Value::Unknown(cause) if matches!(cause.why(), Why::Moved | Why::Ways) => true,
+            Value::Cfa(_) | Value::Entry(RETURN | SIGNED_RETURN) => true,
+            _ => register == convention.stack_pointer,
+        };
+        let mut registers = (0..REGISTERS as Register).filter(|register| from >> register & 1 == 1);
+        let why = match registers.any(is_stack) {
+            true => Why::Moved,
+            false => Why::Written,
+        };
+        Cause::new(why, number)
+    }
+
     fn value(
         &self,
         operand: Operand,
@@ -166,6 +182,8 @@ impl State {
         code: &impl Fn(u64) -> Option<u32>,
     ) -> Value {
         let written = Cause::new(Why::Written, number);
+        let computed =
+            |register: Register| Value::Unknown(self.computed(1 << register, convention, number));
         match operand {
             Operand::Sum(register, bytes) => self.get(register).plus(bytes, written),
             Operand::Registers {
@@ -174,25 +192,12 @@ impl State {
                 shift,
                 subtracts,
             } => {
-                // An address of the stack or of the caller that is moved by an unknown number is none that was loaded; nor is one that
-                // differs by ways.
-                let is_stack = |register| match self.get(register) {
-                    Value::Unknown(cause) if matches!(cause.why(), Why::Moved | Why::Ways) => true,
-                    value => {
-                        let is_moved = matches!(value, Value::Cfa(_) | Value::Entry(RETURN));
-                        register == convention.stack_pointer || is_moved
-                    }
-                };
-                let why = match is_stack(left) || is_stack(right) {
-                    true => Why::Moved,
-                    false => Why::Written,
-                };
+                let lost = self.computed(1 << left | 1 << right, convention, number);
                 let count = match self.get(right) {
                     Value::Number(count) => i64::from(count) << shift.min(31),
                     _ => i64::MAX,
                 };
                 let count = i32::try_from(if subtracts { -count } else { count });
-                let lost = Cause::new(why, number);
                 count.map_or(Value::Unknown(lost), |count| {
                     self.get(left).plus(count, lost)
                 })
@@ -205,11 +210,11 @@ impl State {
                     i32::try_from(number.cast_signed())
                         .map_or(Value::Unknown(written), Value::Number)
                 }
-                _ => Value::Unknown(written),
+                _ => computed(register),
             },
             Operand::LowByte(register, byte) => match self.get(register) {
                 Value::Number(number) => Value::Number(number & !0xff | i32::from(byte)),
-                _ => Value::Unknown(written),
+                _ => computed(register),
             },
             Operand::Address(address) => code(address).map_or(Value::Unknown(written), Value::Code),
             Operand::Load(base, offset) => {
@@ -234,12 +239,13 @@ impl State {
             }
             Operand::Signed(register) => match self.get(register) {
                 Value::Entry(RETURN) => Value::Entry(SIGNED_RETURN),
-                _ => Value::Unknown(written),
+                _ => computed(register),
             },
             Operand::Authenticated(register) => match self.get(register) {
                 Value::Entry(SIGNED_RETURN) => Value::Entry(RETURN),
-                _ => Value::Unknown(written),
+                _ => computed(register),
             },
+            Operand::Computed(from) => Value::Unknown(self.computed(from, convention, number)),
             Operand::Moved => Value::Unknown(Cause::new(Why::Moved, number)),
             Operand::Word | Operand::Unknown => Value::Unknown(written),
         }

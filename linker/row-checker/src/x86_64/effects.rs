@@ -2,8 +2,8 @@
 //! write, to something unknown.
 
 use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize,
-    Mnemonic, OpAccess, OpKind, Register as Iced,
+    Code, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory,
+    InstructionInfoOptions, MemorySize, Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
 use super::system::{self, anywhere};
@@ -318,6 +318,7 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         effects.push(set(RETURN, Operand::Unknown));
     }
     let moved = instruction.stack_pointer_increment();
+    let value = computed(instruction, info);
     for register in info
         .used_registers()
         .iter()
@@ -333,8 +334,38 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
             RSP if moved != 0 => set(RSP, Operand::Sum(RSP, moved)),
             RSP if instruction.mnemonic() == Mnemonic::Mov => set(RSP, Operand::Unknown),
             RSP => set(RSP, Operand::Moved),
-            to => set(to, Operand::Unknown),
+            to => set(to, value),
         });
     }
     effects
+}
+
+/// What an instruction without a rule of its own writes to registers, by those that it reads.
+fn computed(instruction: &Instruction, info: &InstructionInfo) -> Operand {
+    let is_operand = |register| {
+        (0..instruction.op_count()).any(|operand| {
+            instruction.op_kind(operand) == OpKind::Register
+                && instruction.op_register(operand) == register
+        })
+    };
+    // An address is no part of the value that is loaded from it.
+    let is_address = |register| {
+        let memory = [instruction.memory_base(), instruction.memory_index()];
+        instruction.mnemonic() != Mnemonic::Lea
+            && memory.contains(&register)
+            && !is_operand(register)
+    };
+    let mut from = 0;
+    for used in info.used_registers() {
+        let register = used.register();
+        if used.access() == OpAccess::Write || is_address(register) {
+            continue;
+        }
+        if register.is_gpr() {
+            from |= 1 << number(register);
+        } else if register.is_vector_register() || register.is_mm() || register.is_k() {
+            return Operand::Moved;
+        }
+    }
+    Operand::Computed(from)
 }

@@ -23,7 +23,10 @@ fn decoded<T>(name: &str, cases: &[(&str, T)]) -> Vec<Instruction> {
     let texts: Vec<&str> = cases.iter().map(|(text, _)| *text).collect();
     let words = words(
         name,
-        &format!(".arch armv9.4-a+pauth-lr+cmpbr\n{}", texts.join("\n")),
+        &format!(
+            ".arch armv9.4-a+pauth-lr+cmpbr+memtag\n{}",
+            texts.join("\n")
+        ),
     );
     assert_eq!(words.len(), cases.len());
     let pairs = words.iter().zip(&texts);
@@ -39,6 +42,14 @@ const fn store(base: Register, offset: i32, count: u32, value: Operand) -> Effec
         size: Size::Bytes(count),
         value,
     }
+}
+
+/// A value that is computed from registers.
+fn by(registers: &[Register]) -> Operand {
+    let mask = registers
+        .iter()
+        .fold(0, |all, register| all | 1 << register);
+    Operand::Computed(mask)
 }
 
 const fn registers(left: Register, right: Register, shift: u8, subtracts: bool) -> Operand {
@@ -143,21 +154,32 @@ fn constants_and_addresses() {
                     },
                 )],
             ),
-            ("movk w9, #2, lsl #16", &[Set(9, Unknown)]),
+            ("movk w9, #2, lsl #16", &[Set(9, by(&[9]))]),
             ("mov x1, x2", &[Set(1, Sum(2, 0))]),
             ("mov x1, xzr", &[Set(1, Number(0))]),
             ("mov w1, wzr", &[Set(1, Number(0))]),
-            ("mov w1, w2", &[Set(1, Unknown)]),
+            ("mov w1, w2", &[Set(1, by(&[2]))]),
             ("add x1, x2, #3", &[Set(1, Sum(2, 3))]),
             ("adds x1, sp, #3", &[Set(1, Sum(SP, 3))]),
-            ("add w1, w2, #3", &[Set(1, Unknown)]),
+            ("add w1, w2, #3", &[Set(1, by(&[2]))]),
             (
                 "add x1, x2, x3, lsl #4",
                 &[Set(1, registers(2, 3, 4, false))],
             ),
-            ("add x1, x2, x3, lsr #4", &[Set(1, Unknown)]),
+            ("add x1, x2, w3, uxtw #2", &[Set(1, by(&[2, 3]))]),
+            ("add x1, sp, w3, uxtw", &[Set(1, by(&[SP, 3]))]),
+            ("and x1, x2, #-64", &[Set(1, by(&[2]))]),
+            ("bic x1, x2, x3", &[Set(1, by(&[2, 3]))]),
+            ("bfi x1, x2, #4, #8", &[Set(1, by(&[1, 2]))]),
+            ("extr x1, x2, x3, #8", &[Set(1, by(&[2, 3]))]),
+            ("csel x1, x2, x3, eq", &[Set(1, by(&[2, 3]))]),
+            ("madd x1, x2, x3, x4", &[Set(1, by(&[2, 3, 4]))]),
+            ("subp x1, sp, x3", &[Set(1, by(&[SP, 3]))]),
+            ("rev x1, x2", &[Set(1, by(&[2]))]),
+            ("fmov x1, d2", &[Set(1, Moved)]),
+            ("add x1, x2, x3, lsr #4", &[Set(1, by(&[2, 3]))]),
             ("sub x1, x2, xzr", &[Set(1, Sum(2, 0))]),
-            ("neg x1, x2", &[Set(1, Unknown)]),
+            ("neg x1, x2", &[Set(1, by(&[2]))]),
             ("adr x1, .+8", &[Set(1, Operand::Address(0x1008))]),
             (
                 ".inst 0xb0000001 // adrp x1, .+0x1000",
@@ -197,7 +219,7 @@ fn return_addresses_are_signed_and_authenticated() {
             ("pacia x30, sp", &[Set(30, Signed(30))]),
             ("autib x29, x1", &[Set(29, Authenticated(29))]),
             ("xpaci x1", &[Set(1, Authenticated(1))]),
-            ("pacda x1, sp", &[Set(1, Unknown)]),
+            ("pacda x1, sp", &[Set(1, by(&[1]))]),
             ("pacia1716", &[Set(17, Signed(17))]),
             ("autiasppc .-4", &[Set(30, Authenticated(30))]),
         ],

@@ -133,6 +133,7 @@ impl Before {
             Operand::Word
             | Operand::Signed(_)
             | Operand::Authenticated(_)
+            | Operand::Computed(_)
             | Operand::Moved
             | Operand::Unknown => {
                 return None;

@@ -2,7 +2,7 @@
 
 use row_checker::instruction::Effect::{self, ComparesStackPointer, Set};
 use row_checker::instruction::Operand::{
-    self, Address, Load, Moved, Number, Registers, Sum, Unknown,
+    self, Address, Computed, Load, Moved, Number, Registers, Sum, Unknown,
 };
 use row_checker::instruction::Size;
 
@@ -52,6 +52,14 @@ fn unplaced(value: Operand) -> Effect {
     }
 }
 
+/// A value that is computed from registers.
+fn by(registers: &[u8]) -> Operand {
+    let mask = registers
+        .iter()
+        .fold(0, |all, register| all | 1 << register);
+    Computed(mask)
+}
+
 #[test]
 fn values_are_sums_numbers_and_addresses() {
     let cases = [
@@ -65,28 +73,28 @@ fn values_are_sums_numbers_and_addresses() {
             vec![Set(0, registers(SP, 3, 2, false))],
         ),
         ("add sp, sp, r3, asr #2", vec![Set(SP, Moved)]),
-        ("add r0, sp, r3, asr #2", vec![Set(0, Unknown)]),
+        ("add r0, sp, r3, asr #2", vec![Set(0, by(&[SP, 3]))]),
         ("bic sp, sp, #7", vec![Set(SP, Moved)]),
         ("bfc sp, #0, #4", vec![Set(SP, Moved)]),
         ("bic sp, r0, #7", vec![Set(SP, Moved)]),
         ("rsb sp, sp, #7", vec![Set(SP, Moved)]),
-        ("bic r0, sp, #7", vec![Set(0, Unknown)]),
+        ("bic r0, sp, #7", vec![Set(0, by(&[SP]))]),
         ("mov r0, #5", vec![Set(0, Number(5))]),
         ("mvn r0, #0", vec![Set(0, Number(-1))]),
         ("movw r0, #0x1234", vec![Set(0, Number(0x1234))]),
         // The lower half that stays is known only if the instruction before set it.
-        ("movt r0, #0x1234", vec![Set(0, Unknown)]),
-        ("mov r0, r1, lsl #2", vec![Set(0, Unknown)]),
-        ("mvn r0, r1", vec![Set(0, Unknown)]),
+        ("movt r0, #0x1234", vec![Set(0, by(&[0]))]),
+        ("mov r0, r1, lsl #2", vec![Set(0, by(&[1]))]),
+        ("mvn r0, r1", vec![Set(0, by(&[1]))]),
         ("adr r0, . + 16", vec![Set(0, Address(START + 19 * 4 + 16))]),
         ("mov lr, pc", vec![Set(LR, Address(START + 20 * 4 + 8))]),
-        ("add r0, r0, pc", vec![Set(0, Unknown)]),
-        ("mul r0, r1, r2", vec![Set(0, Unknown)]),
+        ("add r0, r0, pc", vec![Set(0, by(&[0]))]),
+        ("mul r0, r1, r2", vec![Set(0, by(&[1, 2]))]),
         (
             "umull r0, r1, r2, r3",
-            vec![Set(0, Unknown), Set(1, Unknown)],
+            vec![Set(0, by(&[2, 3])), Set(1, by(&[2, 3]))],
         ),
-        ("uxtb r0, r1", vec![Set(0, Unknown)]),
+        ("uxtb r0, r1", vec![Set(0, by(&[1]))]),
         ("cmp sp, r9", vec![ComparesStackPointer(9)]),
         ("cmp r9, sp", vec![ComparesStackPointer(9)]),
         ("cmpne sp, r9", vec![]),
@@ -226,7 +234,7 @@ fn system_instructions_change_what_they_may() {
         ("msr cpsr_c, r0", modes),
         ("cpsid i", vec![]),
         ("msr cpsr_f, r0", vec![]),
-        ("mrs r0, cpsr", unknown(&[0])),
+        ("mrs r0, cpsr", vec![Set(0, by(&[]))]),
         ("mrc p15, 0, sp, c13, c0, 4", vec![Set(SP, Moved)]),
         ("wfi", vec![]),
         ("dsb sy", vec![]),
@@ -250,7 +258,7 @@ fn thumb_code_has_the_same_effects() {
         ("sub sp, #32", vec![Set(SP, Sum(SP, -32))]),
         ("sub.w sp, sp, #4096", vec![Set(SP, Sum(SP, -4096))]),
         ("add sp, r3", vec![Set(SP, registers(SP, 3, 0, false))]),
-        ("bfc r4, #0, #4", vec![Set(4, Unknown)]),
+        ("bfc r4, #0, #4", vec![Set(4, by(&[4]))]),
         ("mov sp, r4", vec![Set(SP, Sum(4, 0))]),
         (
             "str.w lr, [sp, #-4]!",
