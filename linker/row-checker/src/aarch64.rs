@@ -49,6 +49,8 @@ static CONVENTION: Convention = Convention {
     lost: PC,
     // x19 to x29.
     kept: 0x7ff << 19,
+    // x0.
+    results: 1,
     word: 8,
     unit: 4,
     aligns_at_traps: false,

@@ -22,6 +22,8 @@ pub struct Convention {
     pub trap_returns: &'static [Register],
     /// A bit for each register that a callee keeps, except the stack pointer.
     pub kept: u64,
+    /// A bit for the register in which a callee returns an address.
+    pub results: u64,
     /// A register that no walk has. A row counts from this register if a value is lost, and an indirect jump sets it to its target.
     pub lost: Register,
     /// Bytes of a register on the stack.

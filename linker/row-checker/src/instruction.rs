@@ -231,12 +231,16 @@ pub enum TableBase {
 /// Where an indirect jump may find its target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndirectJump {
+    /// The register with the target.
+    pub register: Option<Register>,
     /// The forms of table that it can read.
     pub forms: Vec<TableForm>,
     /// The table, if the jump itself names it; otherwise each one that the function names is tried.
     pub table: Option<u64>,
     /// The instruction that loads the entry, and the register with the address of the table.
     pub pointer: Option<(u64, Register)>,
+    /// The instruction that adds an address to the entry, and the register with this address.
+    pub label: Option<(u64, Register)>,
     /// An indexed load is seen right before the jump: it is by a table, and no call in the last place.
     pub is_indexed: bool,
     /// The jump adds an entry to an address. If the function names this address for that purpose only, it is not a pointer to code.

@@ -6,6 +6,7 @@
 
 mod reaching;
 mod read;
+mod targets;
 
 use std::collections::BTreeSet;
 
@@ -13,12 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
 use crate::graph::{Edge, Extents, Graph, Node, OUT};
-use crate::instruction::{Effect, Flow, IndirectJump, Named, Operand, TableBase};
-use crate::program::{Declared, Program, Section};
-use read::{Found, Reader};
+use crate::instruction::{Flow, IndirectJump, Named};
+use crate::program::{Declared, Program};
+use reaching::Reaching;
+use targets::{Known, heads};
 
 /// Instructions before a jump that may load its target.
-const NEAR: usize = 12;
+const NEAR: usize = 64;
 
 /// What is known of indirect jumps.
 #[derive(Debug, Default)]
@@ -31,6 +33,8 @@ pub struct Jumps {
     pub tabled: FxHashMap<u32, Vec<u32>>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
+    /// Addresses of instructions that name code which entries are counted from.
+    pub explained_names: FxHashSet<u64>,
     /// Addresses of code that instructions name. Instructions that read their own address count only in functions with an indirect jump.
     pub named: Vec<Named>,
 }
@@ -126,8 +130,8 @@ impl Jumps {
             convention,
         };
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
-        let entered = reaching::entered(program, graph);
-        for (names, all) in &named {
+        let mut all_jumps: Vec<(usize, u32, IndirectJump)> = Vec::new();
+        for (function, (_, all)) in named.iter().enumerate() {
             for &number in *all {
                 match graph.node(number).flow {
                     Flow::IndirectJump => {}
@@ -142,25 +146,63 @@ impl Jumps {
                 }
                 let at = graph.node(number).at;
                 let jump = architecture.indirect_jump(program, at, &before(graph, &joins, number));
-                // The addresses of its table, if the code shows all of them.
-                let known = jump.pointer.and_then(|(at, register)| {
-                    let load = graph.at(at)?;
-                    reaching::addresses(graph, convention, &entered, all, load, register)
-                });
-                match known {
-                    Some(data) => {
-                        let names = Names {
-                            data,
-                            ..names.clone()
-                        };
-                        jumps.find_targets(program, graph, (&names, true), &others, number, &jump);
-                    }
-                    None => {
-                        jumps.find_targets(program, graph, (names, false), &others, number, &jump)
-                    }
-                }
+                all_jumps.push((function, number, jump));
             }
         }
+        // The edges of one jump may bring a different table to another jump.
+        let mut is_last = false;
+        let mut named_at: FxHashMap<u32, BTreeSet<u64>> = FxHashMap::default();
+        loop {
+            let entered = reaching::entered(program, graph);
+            let returning = reaching::returning(graph);
+            let mut is_new = false;
+            for chunk in all_jumps.chunk_by(|one, other| one.0 == other.0) {
+                let (names, all) = &named[chunk[0].0];
+                let reaching = Reaching::new(program, graph, convention, &entered, &returning, all);
+                for (_, number, jump) in chunk {
+                    // The registers of the target may be set in several other blocks.
+                    let elsewhere = (jump.register.filter(|_| !jump.is_indexed))
+                        .map(|register| reaching.values(graph, *number, register))
+                        .filter(|found| {
+                            let mut targets = found.all.iter();
+                            let is_own = targets.all(|target| names.contains(*target));
+                            let is_empty = found.all.is_empty() && found.others.is_empty();
+                            is_own && !found.is_partial && !(is_empty && is_last)
+                        });
+                    let mut found = elsewhere.clone().unwrap_or_default();
+                    let at = graph.node(*number).at;
+                    let other = |setter: &u32| {
+                        let mut before = before(graph, &joins, *setter);
+                        before.insert(0, graph.node(*setter).at);
+                        architecture.indirect_jump(program, at, &before)
+                    };
+                    let all: Vec<IndirectJump> = match elsewhere {
+                        Some(_) => found.others.iter().map(other).collect(),
+                        None => vec![jump.clone()],
+                    };
+                    if !found.all.is_empty() {
+                        is_new |= jumps.add_table(graph, *number, &found.all);
+                    }
+                    for jump in &all {
+                        let known = Known::of(graph, &reaching, names, jump);
+                        if known.is_unreached() && !is_last {
+                            continue;
+                        }
+                        let places = (names, &known);
+                        is_new |=
+                            jumps.find_targets(program, graph, places, &others, *number, jump);
+                        found.by.extend(&known.named_at);
+                    }
+                    named_at.insert(*number, found.by);
+                }
+            }
+            if !is_new && is_last {
+                break;
+            }
+            is_last |= !is_new;
+        }
+        named_at.retain(|number, _| !jumps.open.contains(number));
+        jumps.explained_names = named_at.into_values().flatten().collect();
         jumps
     }
 
@@ -203,137 +245,6 @@ impl Jumps {
         }
         names
     }
-
-    fn find_targets(
-        &mut self,
-        program: &Program<'_>,
-        graph: &mut Graph,
-        (names, is_known): (&Names, bool),
-        others: &Others,
-        number: u32,
-        jump: &IndirectJump,
-    ) {
-        let reader = Reader {
-            program,
-            graph,
-            names,
-            starts: &others.starts,
-            called: &others.called,
-            named_again: &others.named_again,
-            counts_from_labels: jump.counts_from_labels,
-        };
-        let mut found = Found::default();
-        for form in &jump.forms {
-            match jump.table {
-                Some(table) => reader.read(form, table, true, &mut found),
-                None => {
-                    let in_code = names.code.iter();
-                    let in_code = in_code.filter(|_| !is_known || form.base == TableBase::Zero);
-                    for table in names.data.iter().chain(in_code) {
-                        reader.read(form, *table, false, &mut found);
-                    }
-                }
-            }
-        }
-        self.explained.extend(found.explained);
-        let targets = found.targets;
-        if !jump.is_import && !jump.is_indexed {
-            self.by_pointer.insert(number);
-        }
-        let has_own = targets.iter().any(|target| names.contains(*target));
-        if !has_own || !jump.is_indexed {
-            self.open.insert(number);
-            let is_linkage = |section: &Section<'_>| section.is_linkage;
-            if !program
-                .section(graph.node(number).at)
-                .is_some_and(is_linkage)
-            {
-                // If the jump reads a table of numbers, and no table is found, an entry may lead to the middle of a block.
-                let is_computed = jump.is_computed
-                    || jump.counts_from_labels && !has_own
-                    || sets_by_sum(
-                        graph,
-                        others.convention,
-                        own(program, graph, number),
-                        jump.unset,
-                    );
-                let heads = match is_computed {
-                    true => own(program, graph, number).collect(),
-                    false => heads(program, graph, number),
-                };
-                graph.lead(number, &heads, Edge::Anywhere);
-            }
-        }
-        if has_own {
-            let targets: Vec<u32> = (targets.into_iter())
-                .filter_map(|target| graph.at(target))
-                .collect();
-            for &to in &targets {
-                graph.add(number, to, Edge::Table);
-            }
-            self.tabled.insert(number, targets);
-        }
-    }
-}
-
-/// The instructions of a jump's function.
-fn own(program: &Program<'_>, graph: &Graph, jump: u32) -> std::ops::Range<u32> {
-    let extent = program.extent(graph.node(jump).at);
-    graph.between(extent.start, extent.end)
-}
-
-/// Whether an instruction sets one of these registers (a bit for each), or a register that is copied to one, by arithmetic or from the stack.
-fn sets_by_sum(
-    graph: &Graph,
-    convention: &Convention,
-    numbers: std::ops::Range<u32>,
-    mut registers: u64,
-) -> bool {
-    let is_stack = |base| base == convention.stack_pointer || base == convention.frame_pointer;
-    loop {
-        let before = registers;
-        let numbers = numbers
-            .clone()
-            .filter(|number| graph.node(*number).flow == Flow::Next);
-        for effect in numbers.flat_map(|number| graph.effects(number)) {
-            let Effect::Set(to, value) = effect else {
-                continue;
-            };
-            if *to >= 64 || registers >> to & 1 == 0 {
-                continue;
-            }
-            match *value {
-                Operand::Sum(from, 0) if from < 64 => registers |= 1 << from,
-                Operand::Load(base, _) if !is_stack(base) => {}
-                Operand::Word | Operand::Address(_) | Operand::Number(_) => {}
-                _ => return true,
-            }
-        }
-        if registers == before {
-            return false;
-        }
-    }
-}
-
-/// The instructions of a jump's function to which control comes from other instructions than the one before.
-fn heads(program: &Program<'_>, graph: &Graph, jump: u32) -> BTreeSet<u32> {
-    let own = own(program, graph, jump);
-    let mut heads = BTreeSet::new();
-    for number in own.clone() {
-        let node = graph.node(number);
-        if matches!(node.flow, Flow::Jump | Flow::Branch | Flow::Call) {
-            heads.insert(node.target);
-        }
-        let continues = matches!(
-            node.flow,
-            Flow::Next | Flow::Halt | Flow::Call | Flow::IndirectCall
-        );
-        if !continues || node.is_conditional {
-            heads.insert(node.next);
-        }
-    }
-    heads.retain(|head| own.contains(head));
-    heads
 }
 
 /// The extents that are parts of each function: one has a jump into the middle of the other. By their places in [`Extents::all`].

@@ -51,13 +51,14 @@ const ALL: [TableForm; 8] = [
 
 /// Returns the forms of tables that a jump can read.
 pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
-    let unknown = IndirectJump {
+    let mut unknown = IndirectJump {
         forms: ALL.to_vec(),
         ..Default::default()
     };
     let Some(jump) = word(program, at) else {
         return unknown;
     };
+    unknown.register = Some(jump.rn());
     let wanted = 1 << jump.rn();
     let mut search = Search {
         wanted,
@@ -65,16 +66,17 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         extends: false,
         is_unsure: false,
     };
-    for &at in before {
+    for (index, &at) in before.iter().enumerate() {
         let Some(word) = word(program, at) else { break };
         if is_indexed_load(word) && search.wants(word.rd()) {
             let forms = search.forms(word);
             return IndirectJump {
                 pointer: Some((at, word.rn())),
-                is_indexed: !search.is_unsure,
+                is_indexed: !search.is_unsure
+                    && counts_entries(program, word, &before[index + 1..]),
                 counts_from_labels: forms != [ADDRESSES],
                 forms,
-                ..Default::default()
+                ..unknown
             };
         }
         search.step(word, at);
@@ -154,9 +156,10 @@ impl Search {
             want(word.rm());
             self.is_unsure = true;
         } else if word.is(0xffe0_0c00, 0x9a80_0000) {
-            // csel
+            // csel, of whose sources only one is followed to its load
             want(word.rn());
             want(word.rm());
+            self.is_unsure = true;
         } else {
             // Other arithmetic. The constants of `adr`, `movz` and their like are not computed.
             let is_moved = word.is(0x1f80_0000, 0x1280_0000) && word.bits(29, 2) != 3;
@@ -187,4 +190,49 @@ impl Search {
             .map(|(signed, scale)| added(size, signed, scale))
             .collect()
     }
+}
+
+/// Returns whether the index of a load counts entries, as far as the instructions before the load tell, the nearest first.
+fn counts_entries(program: &Program<'_>, load: Word, before: &[u64]) -> bool {
+    let size = 1 << load.bits(30, 2);
+    let scale = if load.bit(12) { size } else { 1 };
+    stride(program, load.rm(), before).and_then(|stride| stride.checked_mul(scale)) == Some(size)
+}
+
+/// Returns by how many bytes a register changes if the number changes by one from which the register is computed. `None`: the instructions
+/// before do not tell.
+fn stride(program: &Program<'_>, mut register: Register, before: &[u64]) -> Option<u64> {
+    let mut stride = 1_u64;
+    for &at in before {
+        let word = word(program, at)?;
+        let instruction = decode(word, at)?;
+        let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == register);
+        if !instruction.effects.iter().any(sets) {
+            continue;
+        }
+        let bits = if word.is_64() { 64 } else { 32 };
+        let (rotation, last) = (word.bits(16, 6), word.bits(10, 6));
+        let shifted = word.is(0x7fe0_0000, 0x0b00_0000);
+        let factor = match word.bits(23, 6) {
+            // sbfm, ubfm: lsl, ubfiz and their like if the rotation is larger than the number of the last bit
+            0x26 if word.bits(29, 2) != 1 && last < rotation => 1 << (bits - rotation),
+            // sxtw, ubfx and their like; add and sub of a constant; and
+            0x26 | 0x22 | 0x24 => 1,
+            _ if shifted && word.rn() == word.rm() => (1 << word.bits(10, 5)) + 1,
+            // mov
+            _ if word.is(0x7fe0_ffe0, 0x2a00_03e0) => {
+                register = word.rm();
+                continue;
+            }
+            // Multiplications, and shifts by a register.
+            _ if word.is(0x1f00_0000, 0x1b00_0000) || word.is(0x5fe0_f000, 0x1ac0_2000) => {
+                return None;
+            }
+            // A number that is loaded or computed in a different way.
+            _ => break,
+        };
+        register = word.rn();
+        stride = stride.checked_mul(factor)?;
+    }
+    Some(stride)
 }

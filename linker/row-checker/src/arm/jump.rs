@@ -36,13 +36,19 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         Op::JumpTo(register) => search(program, register, before, STEPS),
         _ => None,
     };
-    found.unwrap_or_else(|| any(program, &read, before))
+    let found = found.unwrap_or_else(|| any(program, &read, before));
+    match read.op {
+        Op::JumpTo(register) => IndirectJump {
+            register: Some(register),
+            ..found
+        },
+        _ => found,
+    }
 }
 
 /// A jump by `tbb` or `tbh`: entries count halves from the address after the instruction on.
 fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
     IndirectJump {
-        pointer: None,
         forms: vec![TableForm {
             size,
             signed: false,
@@ -52,9 +58,7 @@ fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
         table: (base == PC).then(|| read.pc()),
         is_indexed: true,
         counts_from_labels: true,
-        is_computed: false,
-        unset: 0,
-        is_import: false,
+        ..IndirectJump::default()
     }
 }
 
@@ -65,12 +69,13 @@ struct Entry {
     signed: bool,
     /// The table, if the load names it.
     table: Option<u64>,
+    /// See [`IndirectJump::pointer`].
+    pointer: Option<(u64, Register)>,
 }
 
 impl Entry {
     fn jump(self, scale: u8, base: TableBase) -> IndirectJump {
         IndirectJump {
-            pointer: None,
             forms: vec![TableForm {
                 size: self.size,
                 // A word is added, and wraps.
@@ -79,11 +84,10 @@ impl Entry {
                 base,
             }],
             table: self.table,
+            pointer: self.pointer,
             is_indexed: true,
             counts_from_labels: base != TableBase::Zero,
-            is_computed: false,
-            unset: 0,
-            is_import: false,
+            ..IndirectJump::default()
         }
     }
 }
@@ -93,28 +97,42 @@ fn loaded(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -> O
     let Op::Load { size, signed, .. } = read.op else {
         return None;
     };
-    let entry = |table| Entry {
+    let entry = |at, base| Entry {
         size,
         signed,
-        table,
+        table: (base == PC).then(|| read.pc() & !3),
+        pointer: (base != PC).then_some((at, base)),
+    };
+    let counts = |index: Register, shift: u8, before| {
+        let stride = stride(program, index, before)?.checked_mul(1 << shift)?;
+        (stride == u64::from(size)).then_some(())
     };
     match place.offset {
         // Other indices do not count entries.
-        Source::Register(_, shift) if shift == 0 || 1_u32 << shift == u32::from(size) => {
-            Some(entry((place.base == PC).then(|| read.pc() & !3)))
+        Source::Register(index, shift) => {
+            counts(index, shift, before)?;
+            Some(entry(read.at, place.base))
         }
-        Source::Register(..) | Source::Other => None,
+        Source::Other => None,
         Source::Constant(_) => {
             let (sum, before) = setter(program, place.base, before)?;
-            match sum.op {
-                // Of the base and a shifted index. A sum with another register may be a position in a structure.
-                Op::Add {
-                    left,
-                    right: Source::Register(right, shift),
-                    subtracts: false,
-                    ..
-                } if shift != 0 || is_shifted(program, left, right, before) => Some(entry(None)),
-                _ => None,
+            // Of the base and a shifted index. A sum with another register may be a position in a structure.
+            let Op::Add {
+                left,
+                right: Source::Register(right, shift),
+                subtracts: false,
+                ..
+            } = sum.op
+            else {
+                return None;
+            };
+            match counts(right, shift, before) {
+                Some(()) => Some(entry(sum.at, left)),
+                None if shift == 0 => {
+                    counts(left, 0, before)?;
+                    Some(entry(sum.at, right))
+                }
+                None => None,
             }
         }
     }
@@ -137,16 +155,38 @@ fn by_load(
     }
 }
 
-/// Whether one of two registers was shifted left right before.
-fn is_shifted(program: &Program<'_>, left: Register, right: Register, before: &[u64]) -> bool {
-    [left, right].into_iter().any(|register| {
-        setter(program, register, before).is_some_and(|(read, _)| {
-            matches!(
-                read.op,
-                Op::Move { from: Source::Register(_, shift), inverts: false, .. } if shift != 0
-            )
-        })
-    })
+/// Returns by how many bytes a register changes if the number changes by one from which the register is computed, as far as the instructions
+/// before tell, the nearest first.
+fn stride(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> Option<u64> {
+    let mut stride = 1_u64;
+    while let Some((read, rest)) = setter(program, register, before) {
+        before = rest;
+        let (from, factor) = match read.op {
+            Op::Move {
+                from: Source::Register(from, shift),
+                inverts: false,
+                ..
+            } => (from, 1 << shift),
+            Op::Add {
+                left,
+                right: Source::Register(right, shift),
+                subtracts: false,
+                ..
+            } if left == right => (left, (1 << shift) + 1),
+            Op::Add {
+                left,
+                right: Source::Constant(_),
+                ..
+            }
+            | Op::And { left, .. } => (left, 1),
+            Op::Low { from, .. } => (from, 1),
+            // A number that is loaded or computed in a different way. Compilers multiply two numbers to divide one of them.
+            _ => break,
+        };
+        register = from;
+        stride = stride.checked_mul(factor)?;
+    }
+    Some(stride)
 }
 
 /// Finds the load of the entry that a register holds, and what is done to the entry between the load and the jump.
@@ -197,7 +237,6 @@ fn added(
     match by_table {
         None if left == PC && !read.is_thumb && shift == 2 && is_list(program, read.pc()) => {
             Some(IndirectJump {
-                pointer: None,
                 forms: vec![TableForm {
                     size: 4,
                     signed: false,
@@ -207,9 +246,7 @@ fn added(
                 table: Some(read.pc()),
                 is_indexed: true,
                 counts_from_labels: true,
-                is_computed: false,
-                unset: 0,
-                is_import: false,
+                ..IndirectJump::default()
             })
         }
         found => found,
@@ -243,6 +280,7 @@ fn sum(
         let form = found.forms.first_mut()?;
         (form.base == TableBase::Zero).then(|| form.base = base)?;
         found.counts_from_labels = true;
+        found.label = (other != PC).then_some((read.at, other));
         Some(found)
     };
     let by_right = (right != PC).then(|| with(right, shift, left)).flatten();

@@ -29,6 +29,8 @@ static CONVENTION: Convention = Convention {
     lost: PC,
     // r4 to r11.
     kept: 0xff << 4,
+    // r0.
+    results: 1,
     word: 4,
     unit: 2,
     aligns_at_traps: false,

@@ -55,8 +55,10 @@ impl Claims<'_> {
             }
         }
         let named = std::mem::take(&mut self.jumps.named);
-        for Named { address, .. } in &named {
-            if !self.jumps.explained.contains(address) {
+        for Named { at, address, .. } in &named {
+            let is_explained =
+                self.jumps.explained.contains(address) || self.jumps.explained_names.contains(at);
+            if !is_explained {
                 self.enter(entered, *address, true);
             }
         }
@@ -64,6 +66,7 @@ impl Claims<'_> {
         // Declared functions that nothing reaches.
         let functions = program.functions.iter().map(|function| function.start);
         let mut starts: Vec<u64> = functions
+            .filter(|start| program.is_start(*start))
             .chain(program.symbols.iter().map(|symbol| symbol.start))
             .collect();
         starts.sort_unstable();

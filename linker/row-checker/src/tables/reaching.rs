@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::Convention;
-use crate::graph::{Graph, OUT};
+use crate::graph::{Edge, Graph, Node, OUT};
 use crate::instruction::{Effect, Flow, Operand, Register};
 use crate::program::Program;
 
@@ -37,54 +37,177 @@ pub(super) fn entered(program: &Program<'_>, graph: &Graph) -> FxHashSet<u32> {
     entered
 }
 
-/// Returns the addresses that a register may have before an instruction. `own` has the instructions of its function. `None`: the register may
-/// have another value. Indirect jumps of the function may go to any of its instructions.
-pub(super) fn addresses(
-    graph: &Graph,
-    convention: &Convention,
-    entered: &FxHashSet<u32>,
-    own: &[u32],
-    use_at: u32,
-    register: Register,
-) -> Option<BTreeSet<u64>> {
-    let mut before: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    let mut work = vec![use_at];
-    for &number in own {
-        graph.successors(number, true, |to, _| {
-            before.entry(to).or_default().push(number);
+/// For each instruction, whether a return or an indirect jump can be reached from it, over calls of functions of which the same is true.
+pub(super) fn returning(graph: &Graph) -> Vec<bool> {
+    let count = graph.nodes.len() as u32;
+    let mut before: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
+    let mut calls: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    let mut work: Vec<u32> = Vec::new();
+    for number in 0..count {
+        let node = graph.node(number);
+        let mut is_out = matches!(
+            node.flow,
+            Flow::Return | Flow::TrapReturn | Flow::IndirectJump | Flow::Unknown
+        );
+        let callee = node.target_of_call();
+        graph.successors(number, true, |to, edge| match (to, callee) {
+            (OUT, _) => is_out = true,
+            (_, Some(callee)) if edge == Edge::AfterCall => {
+                calls.entry(callee).or_default().push(number);
+            }
+            _ => before[to as usize].push(number),
         });
-        if graph.node(number).flow == Flow::IndirectJump {
+        if is_out {
             work.push(number);
         }
     }
-    let mut is_seen: FxHashSet<u32> = work.iter().copied().collect();
-    let mut found = BTreeSet::new();
+    let mut returning = vec![false; graph.nodes.len()];
     while let Some(number) = work.pop() {
-        if entered.contains(&number) {
-            return None;
+        if std::mem::replace(&mut returning[number as usize], true) {
+            continue;
         }
-        for &number in before.get(&number).into_iter().flatten() {
-            let node = graph.node(number);
-            let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
-            if is_call && !convention.keeps(register) || node.is_conditional {
-                return None;
-            }
-            let mut sets = graph
-                .effects(number)
-                .iter()
-                .filter_map(|effect| match effect {
+        work.extend(&before[number as usize]);
+        // A call continues if its callee may return, and the code after the call may.
+        let is_after = |call: &u32| {
+            let next = graph.node(*call).next;
+            next != OUT && returning[next as usize]
+        };
+        let of_callee = calls.get(&number).into_iter().flatten();
+        work.extend(of_callee.copied().filter(is_after));
+        let call = number
+            .checked_sub(1)
+            .filter(|call| graph.node(*call).next == number);
+        work.extend(call.filter(|call| {
+            let callee = graph.node(*call).target_of_call();
+            callee.is_some_and(|callee| returning[callee as usize])
+        }));
+    }
+    returning
+}
+
+/// The addresses that a register may have.
+#[derive(Clone, Default)]
+pub(super) struct Addresses {
+    pub(super) all: BTreeSet<u64>,
+    /// The instructions that compute them.
+    pub(super) by: BTreeSet<u64>,
+    /// The instructions that compute or load another value.
+    pub(super) others: BTreeSet<u32>,
+    /// The register may also have a value that is not followed: of a word of the stack, from outside of the function, or from a callee.
+    pub(super) is_partial: bool,
+}
+
+/// A function, with the instructions before each of its instructions.
+pub(super) struct Reaching<'a> {
+    program: &'a Program<'a>,
+    convention: &'static Convention,
+    entered: &'a FxHashSet<u32>,
+    before: FxHashMap<u32, Vec<u32>>,
+}
+
+impl<'a> Reaching<'a> {
+    /// `own` has the instructions of the function. `entered`, `returning`: see [`entered`], [`returning`].
+    pub(super) fn new(
+        program: &'a Program<'a>,
+        graph: &Graph,
+        convention: &'static Convention,
+        entered: &'a FxHashSet<u32>,
+        returning: &[bool],
+        own: &[u32],
+    ) -> Self {
+        let mut before: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for &number in own {
+            let callee = graph.node(number).target_of_call();
+            let returns = callee.is_none_or(|callee| returning[callee as usize]);
+            graph.successors(number, true, |to, edge| {
+                if returns || edge != Edge::AfterCall {
+                    before.entry(to).or_default().push(number);
+                }
+            });
+        }
+        Self {
+            program,
+            convention,
+            entered,
+            before,
+        }
+    }
+
+    /// Whether a call leads through a pointer, or to another image.
+    fn is_foreign(&self, graph: &Graph, call: &Node) -> bool {
+        call.target_of_call().is_none_or(|callee| {
+            let section = self.program.section(graph.node(callee).at);
+            section.is_some_and(|section| section.is_linkage)
+        })
+    }
+
+    /// Returns the addresses that a register may have before an instruction, on the edges that are known. `None`: no address is found, but
+    /// the register may have another value.
+    pub(super) fn addresses(
+        &self,
+        graph: &Graph,
+        use_at: u32,
+        register: Register,
+    ) -> Option<Addresses> {
+        let mut found = self.values(graph, use_at, register);
+        found.is_partial |= !found.others.is_empty();
+        (!found.is_partial || !found.all.is_empty()).then_some(found)
+    }
+
+    /// Returns the same, with the instructions that set the register to another value.
+    pub(super) fn values(&self, graph: &Graph, use_at: u32, register: Register) -> Addresses {
+        let is_stack = |base: Register| {
+            [self.convention.stack_pointer, self.convention.frame_pointer].contains(&base)
+        };
+        let mut work = vec![(use_at, register, 0_i64)];
+        let mut is_seen: FxHashSet<(u32, Register, i64)> = work.iter().copied().collect();
+        let mut found = Addresses::default();
+        while let Some((number, register, offset)) = work.pop() {
+            found.is_partial |= self.entered.contains(&number);
+            for &number in self.before.get(&number).into_iter().flatten() {
+                let node = graph.node(number);
+                let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
+                if is_call && !self.convention.keeps(register) {
+                    let is_result = self.convention.results >> register & 1 == 1;
+                    // By the calling convention, the code after a foreign call does not read the register, or is never reached.
+                    found.is_partial |= is_result || !self.is_foreign(graph, node);
+                    continue;
+                }
+                let effects = graph.effects(number).iter();
+                let mut sets = effects.filter_map(|effect| match effect {
                     Effect::Set(to, value) if *to == register => Some(value),
                     _ => None,
                 });
-            match sets.next() {
-                Some(Operand::Address(address)) => {
-                    found.insert(*address);
+                let value = sets.next();
+                let mut next = Vec::new();
+                match value {
+                    Some(Operand::Address(address)) => {
+                        found.all.insert(address.wrapping_add_signed(offset));
+                        found.by.insert(node.at);
+                    }
+                    Some(Operand::Load(base, _)) if is_stack(*base) => found.is_partial = true,
+                    Some(Operand::Sum(from, 0)) => next.push((*from, offset)),
+                    // The second half of an address. More sums are not followed, so that a loop ends.
+                    Some(Operand::Sum(from, bytes)) if offset == 0 => {
+                        next.push((*from, i64::from(*bytes)));
+                        found.by.insert(node.at);
+                    }
+                    Some(_) if offset == 0 => {
+                        found.others.insert(number);
+                    }
+                    Some(_) => found.is_partial = true,
+                    None => {}
                 }
-                Some(_) => return None,
-                None if is_seen.insert(number) => work.push(number),
-                None => {}
+                if value.is_none() || node.is_conditional {
+                    next.push((register, offset));
+                }
+                for (register, offset) in next {
+                    if is_seen.insert((number, register, offset)) {
+                        work.push((number, register, offset));
+                    }
+                }
             }
         }
+        found
     }
-    Some(found)
 }

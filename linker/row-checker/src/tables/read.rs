@@ -15,6 +15,8 @@ pub(super) struct Reader<'a> {
     pub(super) program: &'a Program<'a>,
     pub(super) graph: &'a Graph,
     pub(super) names: &'a Names,
+    /// Addresses to which entries are added. `None`: those of the table, and of code that the function names.
+    pub(super) labels: Option<&'a BTreeSet<u64>>,
     /// Addresses of data that code names: tables of numbers end there.
     pub(super) starts: &'a BTreeSet<u64>,
     /// Addresses of functions that are called directly, or whose call frame information starts with the row of a call.
@@ -41,6 +43,7 @@ impl Reader<'_> {
             program,
             graph,
             names,
+            labels,
             starts,
             called,
             named_again,
@@ -50,9 +53,12 @@ impl Reader<'_> {
             TableBase::Inline => return inline(graph, table, &mut found.targets),
             TableBase::Zero => vec![0],
             TableBase::At(address) => vec![address],
-            TableBase::Named => std::iter::once(table)
-                .chain(names.code.iter().copied())
-                .collect(),
+            TableBase::Named => match labels {
+                Some(labels) => labels.iter().copied().collect(),
+                None => std::iter::once(table)
+                    .chain(names.code.iter().copied())
+                    .collect(),
+            },
         };
         let is_in_code = program.code(table).is_some();
         for base in bases {

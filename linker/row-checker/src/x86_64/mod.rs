@@ -4,13 +4,12 @@
 mod constants;
 mod effects;
 mod system;
+mod tables;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register as Iced};
 
 use crate::architecture::{Architecture, Convention};
-use crate::instruction::{
-    Effect, Flow, IndirectJump, Instruction, Named, Operand, Register, TableBase, TableForm,
-};
+use crate::instruction::{Effect, Flow, IndirectJump, Instruction, Named, Operand, Register};
 use crate::program::Program;
 
 /// `rcx`, which counts for string instructions.
@@ -30,6 +29,8 @@ static CONVENTION: Convention = Convention {
     trap_returns: &[RETURN],
     // rbx, rbp, r12 to r15.
     kept: 1 << 3 | 1 << RBP | 0xf << 12,
+    // rax.
+    results: 1,
     lost: RETURN,
     word: 8,
     unit: 1,
@@ -37,23 +38,6 @@ static CONVENTION: Convention = Convention {
     stores_keep_flags: false,
     vectors: None,
 };
-
-/// Addresses, and distances of 4 and of 8 bytes.
-const FORMS: [TableForm; 3] = [
-    form(8, false, TableBase::Zero),
-    form(4, true, TableBase::Named),
-    form(8, true, TableBase::Named),
-];
-
-/// A form of table with entries of so many bytes.
-const fn form(size: u8, signed: bool, base: TableBase) -> TableForm {
-    TableForm {
-        size,
-        signed,
-        scale: 1,
-        base,
-    }
-}
 
 /// x86-64 in 64-bit mode, with the System V ABI.
 #[derive(Clone, Copy, Debug)]
@@ -131,71 +115,8 @@ impl Architecture for X86 {
     }
 
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
-        let Some(jump) = decode(program, at) else {
-            return IndirectJump::default();
-        };
-        if jump.op0_kind() == OpKind::Memory {
-            let is_indexed = jump.memory_index() != Iced::None;
-            let is_fixed = jump.memory_base() == Iced::None && is_indexed;
-            return IndirectJump {
-                pointer: None,
-                forms: if jump.is_ip_rel_memory_operand() {
-                    Vec::new()
-                } else {
-                    FORMS.to_vec()
-                },
-                table: is_fixed.then(|| jump.memory_displacement64()),
-                is_indexed,
-                counts_from_labels: false,
-                is_computed: matches!(jump.memory_base(), Iced::RSP | Iced::RBP) && !is_indexed,
-                unset: 0,
-                is_import: jump.is_ip_rel_memory_operand(),
-            };
-        }
-        let loads = |at: &u64| {
-            decode(program, *at).is_some_and(|one| {
-                one.op_count() > 1
-                    && one.op1_kind() == OpKind::Memory
-                    && one.memory_index() != Iced::None
-                    && one.mnemonic() != Mnemonic::Lea
-                    && one.op0_kind() == OpKind::Register
-            })
-        };
-        let is_indexed = before.iter().any(loads);
-        let (is_sum, unset) = computed(program, jump.op0_register(), before);
-        IndirectJump {
-            pointer: None,
-            forms: FORMS.to_vec(),
-            table: None,
-            is_indexed,
-            counts_from_labels: is_sum && is_indexed,
-            is_computed: is_sum && !is_indexed,
-            unset: if is_indexed { 0 } else { unset },
-            is_import: false,
-        }
+        tables::indirect_jump(program, at, before)
     }
-}
-
-/// Whether arithmetic in the instructions before a jump, the nearest first, computes its target. If these instructions do not set the target's
-/// register, also returns it, as a bit: see [`IndirectJump::unset`].
-fn computed(program: &Program<'_>, target: Iced, before: &[u64]) -> (bool, u64) {
-    let mut register = number(target);
-    for one in before.iter().filter_map(|at| decode(program, *at)) {
-        let effects = effects::effects(&one);
-        let mut sets = effects.iter().filter_map(|effect| match effect {
-            Effect::Set(to, value) if *to == register => Some(*value),
-            _ => None,
-        });
-        match sets.next_back() {
-            None => {}
-            Some(Operand::Sum(from, 0)) => register = from,
-            Some(Operand::Word | Operand::Address(_) | Operand::Number(_)) => return (false, 0),
-            // A word of the stack may be a sum.
-            Some(Operand::Load(base, _)) => return (matches!(base, RSP | RBP), 0),
-            Some(_) => return (true, 0),
-        }
-    }
-    (false, 1 << register)
 }
 
 /// The target of `jmpabs`, of the Advanced Performance Extensions (APX), which the decoder does not know.

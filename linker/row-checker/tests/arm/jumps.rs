@@ -25,7 +25,12 @@ fn jump(name: &str, set: &str, text: &str) -> IndirectJump {
         .rposition(|(_, it)| it.flow == Flow::IndirectJump)
         .unwrap();
     let before: Vec<_> = all[..index].iter().rev().map(|(at, _)| *at).collect();
-    Arm.indirect_jump(&program, all[index].0, &before)
+    let found = Arm.indirect_jump(&program, all[index].0, &before);
+    // The tables do not depend on the register with the target.
+    IndirectJump {
+        register: None,
+        ..found
+    }
 }
 
 fn table(size: u8, signed: bool, scale: u8, base: TableBase, table: Option<u64>) -> IndirectJump {
@@ -37,12 +42,9 @@ fn table(size: u8, signed: bool, scale: u8, base: TableBase, table: Option<u64>)
             base,
         }],
         table: table.map(|distance| START + distance),
-        pointer: None,
         is_indexed: true,
         counts_from_labels: base != TableBase::Zero,
-        is_computed: false,
-        unset: 0,
-        is_import: false,
+        ..IndirectJump::default()
     }
 }
 
@@ -100,20 +102,28 @@ fn tables_of_bytes_and_halves_follow_the_jump() {
 
 #[test]
 fn tables_of_addresses_are_loaded_with_an_index() {
-    let expected = |table| self::table(4, true, 1, TableBase::Zero, table);
-    for (set, text, table) in [
-        ("arm", "ldr pc, [pc, r0, lsl #2]", Some(8)),
-        ("arm", "adr r1, .\n ldr pc, [r1, r0, lsl #2]", None),
-        ("arm", "ldr r1, [r1, r0, lsl #2]\n bx r1", None),
-        ("arm", "add r1, r1, r0, lsl #2\n ldr pc, [r1]", None),
+    // The table, or the place of the instruction that uses register r1 as the table's address.
+    for (set, text, place) in [
+        ("arm", "ldr pc, [pc, r0, lsl #2]", Ok(8)),
+        ("arm", "adr r1, .\n ldr pc, [r1, r0, lsl #2]", Err(4)),
+        ("arm", "ldr r1, [r1, r0, lsl #2]\n bx r1", Err(0)),
+        ("arm", "add r1, r1, r0, lsl #2\n ldr pc, [r1]", Err(0)),
         (
             "thumb",
             "lsls r0, r0, #2\n adds r0, r1, r0\n ldr r0, [r0]\n mov pc, r0",
-            None,
+            Err(2),
         ),
-        ("thumb", "ldr r0, [r1, r0]\n mov r2, r0\n bx r2", None),
+        (
+            "thumb",
+            "lsls r0, r0, #2\n ldr r0, [r1, r0]\n mov r2, r0\n bx r2",
+            Err(2),
+        ),
     ] {
-        assert_eq!(jump("arm_addresses", set, text), expected(table), "{text}");
+        let expected = IndirectJump {
+            pointer: place.err().map(|at| (START + at, 1)),
+            ..table(4, true, 1, TableBase::Zero, place.ok())
+        };
+        assert_eq!(jump("arm_addresses", set, text), expected, "{text}");
     }
 }
 
@@ -124,6 +134,10 @@ fn other_indices_and_conditional_loads_are_no_tables() {
         "ldr pc, [pc, -r0, lsl #2]",
         "ldr pc, [pc, r0, lsl #3]",
         "ldr pc, [r1, r0, lsr #1]",
+        "ldr pc, [r1, r0]",
+        "lsl r0, r0, #3\n ldr pc, [r1, r0]",
+        "lsl r0, r0, #1\n ldr pc, [r1, r0, lsl #2]",
+        "add r0, r1, r0, lsl #3\n ldr pc, [r0]",
         "ldr r12, [r1]\n ldrne r12, [r2, r0, lsl #2]\n bx r12",
     ] {
         assert!(!jump("arm_indices", "arm", text).is_indexed, "{text}");
@@ -132,16 +146,27 @@ fn other_indices_and_conditional_loads_are_no_tables() {
 
 #[test]
 fn tables_of_distances_are_added_to_a_base() {
-    let named = table(4, true, 1, TableBase::Named, None);
+    let named = |load: u64, sum: u64| IndirectJump {
+        pointer: Some((START + load, 1)),
+        label: Some((START + sum, 1)),
+        ..table(4, true, 1, TableBase::Named, None)
+    };
     let text = "adr r1, .\n ldr r0, [r1, r0, lsl #2]\n add pc, r0, r1";
-    assert_eq!(jump("arm_distance", "arm", text), named);
+    assert_eq!(jump("arm_distance", "arm", text), named(4, 8));
     let text = "adr r1, .\n ldr r0, [r1, r0, lsl #2]\n add r0, r1, r0\n bx r0";
-    assert_eq!(jump("arm_distance", "arm", text), named);
+    assert_eq!(jump("arm_distance", "arm", text), named(4, 8));
+    let at_start = |jump| IndirectJump {
+        pointer: Some((START, 1)),
+        ..jump
+    };
     let text = "ldrb r0, [r1, r0]\n add pc, pc, r0, lsl #2";
     let bytes = table(1, false, 4, TableBase::At(START + 12), None);
-    assert_eq!(jump("arm_distance", "arm", text), bytes);
-    let text = "ldrh r0, [r1, r0]\n lsls r0, r0, #1\n add pc, r0";
-    let halves = table(2, false, 2, TableBase::At(START + 8), None);
+    assert_eq!(jump("arm_distance", "arm", text), at_start(bytes));
+    let text = "lsls r2, r2, #1\n ldrh r0, [r1, r2]\n lsls r0, r0, #1\n add pc, r0";
+    let halves = IndirectJump {
+        pointer: Some((START + 2, 1)),
+        ..table(2, false, 2, TableBase::At(START + 10), None)
+    };
     assert_eq!(jump("arm_distance", "thumb", text), halves);
 }
 
