@@ -145,6 +145,18 @@ fn a_c_library_with_tables_is_loaded() {
     // Without debug information nothing tells `malloc` and its alias apart.
     let is_malloc = |line: &str| line.ends_with("  malloc (or __libc_malloc)");
     assert!(dump.lines().any(is_malloc), "no malloc");
+    // If the checker does not follow one function that many others call, it proves a tenth of the library.
+    let check = Command::new(env!("CARGO_BIN_EXE_sframe"))
+        .args(["check", "--coverage=0"])
+        .arg(&made)
+        .output()
+        .unwrap();
+    let report = stdout(&check);
+    let proved = report
+        .split_once("the checker proved the unwind rows for ")
+        .and_then(|(_, rest)| rest.split_once(" %"));
+    let proved: f64 = proved.expect("no share").0.parse().unwrap();
+    assert!(proved >= 98.5, "{report}");
     let output = succeed(
         Command::new(env!("CARGO_BIN_EXE_sframe"))
             .arg("--version")

@@ -142,7 +142,8 @@ impl Claims<'_> {
                     _ if self.constant_target(number, &state).is_some() => 0,
                     _ if state.kind.is_trap() => ALL,
                     ALL => ALL,
-                    broken => broken & !self.switched(),
+                    _ if self.is_switched(&state) => 0,
+                    broken => broken,
                 };
             }
         }

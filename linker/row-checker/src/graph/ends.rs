@@ -25,7 +25,8 @@ impl Graph {
             // Directives for trap code often end after the call of its handler, which returns. It does not if it would return to padding
             // that traps.
             let function = program.function(node.at);
-            if !is_trap && function.is_some_and(|function| function.is_trap_code) {
+            let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
+            if is_call && function.is_some_and(|function| function.is_trap_code) {
                 return declared == Some(at) && self.is_trap_padding(program, at);
             }
             while !is_end(at) {

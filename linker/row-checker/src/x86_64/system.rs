@@ -6,7 +6,9 @@ use iced_x86::{Instruction, Mnemonic};
 use super::{RBP, RCX, RSP, set};
 use crate::instruction::{Effect, Operand, Register, Size, SystemCalls};
 
-/// Registers that the kernel or the hypervisor may set.
+/// Registers that the kernel may set at `syscall`. Source: System V ABI for AMD64, section A.2.1, and those of other kernels.
+const BY_SYSCALL: [Register; 7] = [0, 1, RCX, 8, 9, 10, 11];
+/// Registers that software outside of the image may set at other calls.
 const BY_SYSTEM: [Register; 9] = [0, 1, RCX, 4, 5, 8, 9, 10, 11];
 
 /// Linux for x86-64: also by the numbers of x32.
@@ -28,8 +30,8 @@ static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
 pub(super) fn effects(instruction: &Instruction) -> Option<Vec<Effect>> {
     Some(match instruction.mnemonic() {
         // The kernel or the hypervisor answers in registers and in memory.
-        Mnemonic::Syscall => called(&SYSTEM_CALLS),
-        Mnemonic::Int if instruction.immediate8() == 0x80 => called(&SYSTEM_CALLS_32),
+        Mnemonic::Syscall => called(&SYSTEM_CALLS, &BY_SYSCALL),
+        Mnemonic::Int if instruction.immediate8() == 0x80 => called(&SYSTEM_CALLS_32, &BY_SYSTEM),
         Mnemonic::Sysenter
         | Mnemonic::Int
         | Mnemonic::Vmcall
@@ -66,8 +68,8 @@ pub(super) const fn anywhere() -> Effect {
 }
 
 /// The effects of a system call.
-fn called(calls: &'static SystemCalls) -> Vec<Effect> {
-    let mut effects = answered(&BY_SYSTEM);
+fn called(calls: &'static SystemCalls, registers: &[Register]) -> Vec<Effect> {
+    let mut effects = answered(registers);
     effects.push(Effect::SystemCall(calls));
     effects
 }
