@@ -1,8 +1,9 @@
 //! Whether a machine's serial line contains a report about a failure.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::line::pattern;
 use super::{Begin, FAILED_TO_REPORT};
@@ -25,12 +26,28 @@ static IS_REPORT: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// Escape sequences (ECMA-48 control sequences, ECMA-35 designations of character sets), which a console writes to change the colour of a text.
+static ESCAPES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]+[0-~]))+"));
+
+/// Removes the escape sequences of a text. Puts a space between two words that only escape sequences separate.
+fn plain(text: &str) -> Cow<'_, str> {
+    let is_word = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric());
+    ESCAPES.replace_all(text, |found: &Captures<'_>| {
+        let (start, end) = found.get(0).map_or((0, 0), |all| (all.start(), all.end()));
+        let is_between =
+            is_word(text[..start].chars().next_back()) && is_word(text[end..].chars().next());
+        if is_between { " " } else { "" }
+    })
+}
+
 /// Whether the serial line contains a report about a failure, with which a kernel ends. A report counts as one unless its first line begins as
 /// that of a report after which a kernel goes on: the first line of [`postmortem::print`](https://docs.rs/kernel-postmortem) has any words. A line
 /// about a failure inside of a report counts as a failure unless it is about such a report.
 #[must_use]
 pub fn has_failure(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
+    let text = plain(&text);
     let mut goes_on = false;
     for line in text.lines().map(str::trim_end) {
         let is_failure = Begin::of(line) == Some(Begin::Failure)
@@ -102,6 +119,29 @@ mod tests {
             task,
         ] {
             assert!(!has_failure(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_failure_in_any_colour_is_found() {
+        for failure in [
+            "\u{1b}[31mpanicked at src/main.rs:1:2:\noh\u{1b}[0m\n",
+            "\u{1b}[1;38;5;9mpanicked at src/main.rs:1:2:\u{1b}[m oh",
+            "\u{1b}[31mERROR\u{1b}[0m\u{1b}[1mpanicked at src/main.rs:1:2:",
+            "[\u{1b}[91mERROR\u{1b}[m] \u{1b}[1mpanicked\u{1b}[0m at \u{1b}[4msrc/main.rs\u{1b}[24m:\u{1b}[33m1\u{1b}[0m:2:",
+            "panicked at src/main.rs:1:2\u{1b}(B\u{1b}[m\r\n",
+            "\u{1b}(B\u{1b}[Kpanicked at src/main.rs:1:2:",
+            "\u{1b}[31m[0.1] fault at 0x0000000000001000: read",
+            "\u{1b}[31mhang on cpu 0: its timer has not ticked for 2 s",
+            "\u{1b}[31moh\n\u{1b}[2m\u{1b}[36maarch64, no build id, no tables\u{1b}[0m",
+        ] {
+            assert!(has_failure(failure.as_bytes()), "{failure:?}");
+        }
+        for other in [
+            "\u{1b}[31mno task panicked at all: 12 threads\u{1b}[0m\n",
+            "\u{1b}[33minterrupted on cpu 0 at 0x0000000000001000: nmi\u{1b}[0m\n\u{1b}[2mx86_64, no build id, no tables\u{1b}[0m\n",
+        ] {
+            assert!(!has_failure(other.as_bytes()), "{other:?}");
         }
     }
 }
