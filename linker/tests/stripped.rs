@@ -224,6 +224,28 @@ fn every_switch_that_strips_gives_the_tables_of_the_unstripped_link() {
     }
 }
 
+/// lld refuses groups of short switches.
+#[test]
+fn a_group_with_a_switch_that_strips_gives_the_tables_of_the_unstripped_link() {
+    for (name, linker) in linkers() {
+        let folder = folder(&format!("stripped_in_group_{name}"));
+        objects(&folder, &mut tool("gcc", "gcc"));
+        fs::write(folder.join("discarding.ld"), DISCARDING).unwrap();
+        let linker = linker.as_deref();
+        if name == "ld" {
+            let groups = [("-Es", false, false), ("-ES", true, false)];
+            expect_same_tables(&folder, linker, &["-Tdiscarding.ld"], &groups);
+            continue;
+        }
+        for group in ["-Es", "-ES"] {
+            let output = link(&folder, linker, &["-Tdiscarding.ld", group]);
+            assert_eq!(output.status.code(), Some(1), "{group}");
+            let expected = format!("unknown argument '{group}'");
+            assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+        }
+    }
+}
+
 /// gcc passes the switches on to GNU ld, clang to lld.
 #[test]
 fn a_compiler_that_strips_gives_the_tables_of_the_unstripped_link() {

@@ -78,8 +78,9 @@ impl CommandLine {
             });
             line.makes_image &= match argument.as_encoded_bytes() {
                 b"-flavor" => gnu,
-                b"-r" | b"-i" | b"-Ur" | b"-relocatable" => false,
+                b"-Ur" | b"-relocatable" => false,
                 bytes if is_relocatable(bytes) => false,
+                _ if is_short_relocatable(&argument) => false,
                 b"--version" | b"-version" | b"--help" | b"-help" => false,
                 _ => true,
             };
@@ -108,6 +109,11 @@ impl CommandLine {
 /// Whether an argument is `--relocatable`, or an abbreviation of it that GNU ld takes.
 fn is_relocatable(argument: &[u8]) -> bool {
     argument.starts_with(b"--rel") && b"--relocatable".starts_with(argument)
+}
+
+/// Whether an argument is `-r` or `-i`, alone or in a group such as `-sr`.
+fn is_short_relocatable(argument: &OsStr) -> bool {
+    switches::group(argument).is_some_and(|letters| letters.contains(['r', 'i']))
 }
 
 /// The output file, if the argument, perhaps with the next one, names it.
@@ -240,6 +246,8 @@ mod tests {
     fn links_without_an_image() {
         for arguments in [
             &["-r"][..],
+            &["-sr"],
+            &["-ni"],
             &["--reloc"],
             &["-v"],
             &["-flavor", "wasm"],

@@ -72,7 +72,7 @@ impl<'a> Plan<'a> {
             is_within,
         };
         plan.checked = match plan.strips_needed() {
-            true => strip::unstripped(&plan.arguments),
+            true => strip::unstripped(&plan.arguments, linker.is_lld()),
             false => plan.arguments.clone(),
         };
         plan

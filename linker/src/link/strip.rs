@@ -1,5 +1,6 @@
 //! The arguments that strip a linked image.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 use object::{Object, ObjectSection, SectionKind};
@@ -9,10 +10,10 @@ use super::switches::{self, Role, roles};
 use crate::image::Image;
 
 /// The short switches that strip debug information, and those that strip symbols. `-x` strips local symbols, and static functions have no others.
-const SHORT: [(&[u8], Strip); 3] = [
-    (b"-S", Strip::Debug),
-    (b"-s", Strip::Symbols),
-    (b"-x", Strip::Symbols),
+const SHORT: [(char, Strip); 3] = [
+    ('S', Strip::Debug),
+    ('s', Strip::Symbols),
+    ('x', Strip::Symbols),
 ];
 
 /// The long switches, with the shortest abbreviation that GNU ld takes. A linker accepts one dash or two.
@@ -60,7 +61,7 @@ fn part(argument: &OsStr, role: Role) -> Option<Strip> {
     if switches::is_named(argument, RETAIN) {
         return Some(Strip::Symbols);
     }
-    let short = SHORT.iter().find(|(switch, _)| *switch == bytes);
+    let short = switches::group(argument).and_then(|group| group.chars().filter_map(short).max());
     let long = || {
         let name = bytes.strip_prefix(b"-")?;
         let name = name.strip_prefix(b"-").unwrap_or(name);
@@ -69,13 +70,31 @@ fn part(argument: &OsStr, role: Role) -> Option<Strip> {
             .find(|(least, full, _)| is_name(least, full))
             .map(|(_, _, part)| *part)
     };
-    short.map(|(_, part)| *part).or_else(long)
+    short.or_else(long)
 }
 
-/// Returns the arguments without the switches that strip.
-pub(super) fn unstripped(arguments: &[OsString]) -> Vec<OsString> {
-    let others = roles(arguments).filter(|(argument, role)| part(argument, *role).is_none());
-    others.map(|(argument, _)| argument.to_owned()).collect()
+/// Returns the part that a short switch strips.
+fn short(letter: char) -> Option<Strip> {
+    let found = SHORT.iter().find(|(switch, _)| *switch == letter);
+    found.map(|(_, part)| *part)
+}
+
+/// Returns the arguments without the switches that strip. If the linker is lld, keeps groups of short switches, because lld refuses groups.
+pub(super) fn unstripped(arguments: &[OsString], is_lld: bool) -> Vec<OsString> {
+    let others = roles(arguments).filter_map(|(argument, role)| {
+        let group = switches::group(argument).filter(|group| group.len() > 1);
+        match (part(argument, role), group) {
+            (None, _) => Some(Cow::Borrowed(argument)),
+            (Some(_), Some(_)) if is_lld => Some(Cow::Borrowed(argument)),
+            (Some(_), Some(group)) => {
+                let rest = group.chars().filter(|letter| short(*letter).is_none());
+                let rest: String = rest.collect();
+                (!rest.is_empty()).then(|| Cow::Owned(format!("-{rest}").into()))
+            }
+            (Some(_), None) => None,
+        }
+    });
+    others.map(Cow::into_owned).collect()
 }
 
 /// Whether an argument names a library that the linker looks for, so that what is in it is not known here.
@@ -125,12 +144,39 @@ mod tests {
         ] {
             let arguments = words(&format!("-o image {switch} a.o"));
             assert_eq!(Strip::of(&arguments), expected, "{switch}");
-            assert_eq!(unstripped(&arguments), words("-o image a.o"), "{switch}");
+            for is_lld in [false, true] {
+                let rest = unstripped(&arguments, is_lld);
+                assert_eq!(rest, words("-o image a.o"), "{switch}");
+            }
         }
         let others = words(
             "-static -soname strip -e -s -X --discard-locals --strip --strip-debug-x --sort-section=name -lS",
         );
         assert_eq!(Strip::of(&others), Strip::Nothing);
-        assert_eq!(unstripped(&others), others);
+        assert_eq!(unstripped(&others, false), others);
+    }
+
+    #[test]
+    fn a_group_of_short_switches_loses_only_the_letters_that_strip() {
+        for (switch, expected, rest) in [
+            ("-ns", Strip::Symbols, "-n"),
+            ("-nS", Strip::Debug, "-n"),
+            ("-NSd", Strip::Debug, "-Nd"),
+            ("-nx", Strip::Symbols, "-n"),
+            ("-sS", Strip::Symbols, ""),
+            ("-SS", Strip::Debug, ""),
+            ("-EsX", Strip::Symbols, "-EX"),
+        ] {
+            let arguments = words(&format!("-o image {switch} a.o"));
+            assert_eq!(Strip::of(&arguments), expected, "{switch}");
+            let expected = words(&format!("-o image {rest} a.o"));
+            assert_eq!(unstripped(&arguments, false), expected, "{switch}");
+            // lld refuses groups. A link without the group would hide the error.
+            assert_eq!(unstripped(&arguments, true), arguments, "{switch}");
+        }
+        // These arguments contain a letter of a switch with a value, or are no groups.
+        let others = words("-static -stats -nos -us -ls -zs -es -O1s -n -nNX --ns -ns.o");
+        assert_eq!(Strip::of(&others), Strip::Nothing);
+        assert_eq!(unstripped(&others, false), others);
     }
 }

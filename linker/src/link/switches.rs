@@ -73,6 +73,9 @@ const WITH_VALUE: [&str; 65] = [
     "z",
 ];
 
+/// Switches of one letter without a value that GNU ld takes in a group, such as `-ns`. GNU ld refuses a group with any other letter.
+const GROUPED: &str = "EMNSVXdginqrstvwx";
+
 /// What an argument is for a linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -125,6 +128,13 @@ pub(super) fn is_named(argument: &OsStr, name: &str) -> bool {
         Some(rest.is_empty() || rest.starts_with(b"="))
     };
     long(argument).is_some_and(|(switch, _)| switch == name) || one_dash().unwrap_or(false)
+}
+
+/// Returns the letters of a short switch, or of a group of short switches; `None` for another argument.
+pub(super) fn group(argument: &OsStr) -> Option<&str> {
+    let letters = argument.to_str()?.strip_prefix('-')?;
+    let is_group = !letters.is_empty() && letters.chars().all(|letter| GROUPED.contains(letter));
+    is_group.then_some(letters)
 }
 
 /// The shortest abbreviations of GNU ld have more letters than that.
