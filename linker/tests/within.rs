@@ -309,3 +309,29 @@ fn other_constants_are_left_as_they_are() {
         }
     }
 }
+
+/// A script that assigns constants to no segment does not load them.
+#[test]
+fn constants_in_no_segment_are_no_place_for_tables() {
+    let script = "PHDRS { text PT_LOAD FLAGS(5); data PT_LOAD FLAGS(6); }
+        SECTIONS { . = 1M; .text : { *(.text .text.*) } :text .data : { *(.data .data.*) } :data
+        .rodata : { *(.rodata .rodata.*) } :NONE /DISCARD/ : { *(.eh_frame*) } }";
+    let ld = installed("ld", "binutils");
+    for linker in [None, Some(&*ld)] {
+        let folder = folder(&format!("within_no_segment_{}", linker.is_some()));
+        crate::common::assemble(&folder, X86_64, PROGRAM);
+        let output = link(&folder, linker, Some(script), &["--sframe-require"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        tables(&fs::read(folder.join("image")).unwrap());
+        // If no section is loaded, no section is a place for tables.
+        let script = script.replace(":text", ":NONE").replace(":data", ":NONE");
+        let output = link(&folder, linker, Some(&script), &[]);
+        let said = stderr(&output);
+        assert!(output.status.success(), "{said}");
+        let warning = "warning: image is linked without unwind tables: the linker cannot place unwind tables after section .text: section .sframe is not in a loaded segment";
+        assert!(said.contains(warning), "{said}");
+        let required = link(&folder, linker, Some(&script), &["--sframe-require"]);
+        assert_eq!(required.status.code(), Some(1));
+        assert!(!folder.join("image").exists());
+    }
+}

@@ -96,7 +96,7 @@ fn link(
     inputs: &Found,
     attempt: Attempt,
 ) -> Result<Linked> {
-    let refused = |outcome: &Outcome| refused(line, linker, names, &attempt, outcome);
+    let refused = |outcome: &Outcome, why| refused(line, linker, names, &attempt, outcome, why);
     let Attempt {
         place,
         left,
@@ -142,7 +142,7 @@ fn link(
         return not_within();
     }
     if !first.status.success() {
-        return refused(&first);
+        return refused(&first, None);
     }
     // As with `--target-help` after the inputs.
     if !image.path().exists() {
@@ -184,7 +184,12 @@ fn link(
     first.show(None);
     let tables = make(line, inputs, &linked)?;
     let needed = (tables.room(), linked.architecture);
+    // A script can leave sections out of all segments, and those that are inserted after them.
+    let unloaded = |image: &Image<'_>| after.and_then(|_| place::unloaded(image, needed.0));
     if guess == Some(needed.0) {
+        if let Some(why) = unloaded(&linked) {
+            return refused(&first, Some(why));
+        }
         drop(data);
         let (checked, filled) = both(
             || tables.check_symbols(),
@@ -203,7 +208,7 @@ fn link(
         return not_within();
     }
     if !second.status.success() {
-        return refused(&second);
+        return refused(&second, None);
     }
     second.show(Some(&first));
     checked?;
@@ -214,6 +219,9 @@ fn link(
             keeps_debug: true,
             ..attempt.clone()
         }));
+    }
+    if let Some(why) = unloaded(&linked) {
+        return refused(&second, Some(why));
     }
     let unmoved = tables.check_unmoved(&linked, &code);
     // A section that no script names may have another place when the tables have a size. Tables can be made of what came of that.
@@ -310,14 +318,15 @@ fn make(line: &CommandLine, inputs: &Found, linked: &Image<'_>) -> Result<Tables
     Ok(tables)
 }
 
-/// What follows after the linker has refused a link. If it does so without tables too, its words are what is shown. Otherwise the place that
-/// was chosen for them is the cause: another one is tried, and if there is none, there are no tables.
+/// Handles a link that the linker has refused, or in which the tables are not loaded, as `why` reports. If the linker refuses the link without
+/// tables too, shows its messages. Otherwise, tries another place for the tables. If no place is left, links without tables.
 fn refused(
     line: &CommandLine,
     linker: &Linker,
     names: &Names,
     attempt: &Attempt,
     outcome: &Outcome,
+    why: Option<String>,
 ) -> Result<Linked> {
     let Place::After(place) = &attempt.place else {
         outcome.show(None);
@@ -337,7 +346,7 @@ fn refused(
             }
             let data = Mapped::open(image.path())?;
             let places = script::places(&Image::parse(&data)?);
-            let complaint = script::first_error(&outcome.messages);
+            let complaint = why.unwrap_or_else(|| script::first_error(&outcome.messages));
             (
                 places,
                 format!("the linker cannot place unwind tables after section {place}: {complaint}"),

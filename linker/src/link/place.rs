@@ -9,6 +9,7 @@ use object::{
 };
 
 use super::options::Options;
+use super::room::Room;
 use crate::image::{Image, Section};
 use crate::{sframe, symbols};
 
@@ -79,8 +80,19 @@ pub(super) fn find<'data>(
         None => own_section(image, place, size)?,
     };
     let name = place.section;
-    let end = section.address.wrapping_add(size as u64);
-    let is_loaded = image.file.segments().any(|segment| {
+    ensure!(
+        is_loaded(image, &section, size),
+        "section {name} ({start:#x} to {end:#x}) is not in a loaded segment: in the linker script, assign the section to a PT_LOAD program header, without NOLOAD, INFO or DSECT",
+        start = section.address,
+        end = section.address.wrapping_add(size as u64),
+    );
+    Ok(section)
+}
+
+/// Whether the first `size` bytes of a section are in a loaded segment.
+fn is_loaded(image: &Image<'_>, section: &Section<'_>, size: usize) -> bool {
+    let mut segments = image.file.segments();
+    let is_in_segment = segments.any(|segment| {
         let offset = section.address.checked_sub(segment.address());
         let (at, length) = segment.file_range();
         offset.is_some_and(|offset| {
@@ -90,12 +102,23 @@ pub(super) fn find<'data>(
                     .is_some_and(|end| end <= length)
         })
     });
-    ensure!(
-        is_loaded || size == 0,
-        "section {name} ({start:#x} to {end:#x}) is not in a loaded segment: in the linker script, assign the section to a PT_LOAD program header, without NOLOAD, INFO or DSECT",
-        start = section.address,
-    );
-    Ok(section)
+    is_in_segment || size == 0
+}
+
+/// The complaint about a table of these sizes whose section is in no loaded segment; `None` if both are loaded.
+pub(super) fn unloaded(image: &Image<'_>, room: Room) -> Option<String> {
+    let tables = [(SFRAME, room.sframe), (SYMBOLS, room.symbols)];
+    let unloaded = tables.into_iter().find(|(place, size)| {
+        let size = size.unwrap_or_default();
+        let section = own_section(image, place, size);
+        section.is_ok_and(|section| !is_loaded(image, &section, size))
+    });
+    unloaded.map(|(place, _)| {
+        format!(
+            "section {section} is not in a loaded segment",
+            section = place.section
+        )
+    })
 }
 
 /// The space for a table within a section of the script. The linker has filled it with zeros.
@@ -122,7 +145,7 @@ fn part<'data>(
     })
 }
 
-/// The section with an address, if it is only read, and is after all code.
+/// The section with an address, if it is loaded, is only read, and is after all code.
 fn around<'data>(image: &Image<'data>, address: u64) -> Option<Section<'data>> {
     let mut sections = image.file.sections();
     let section = sections.find(|section| {
@@ -136,15 +159,16 @@ fn around<'data>(image: &Image<'data>, address: u64) -> Option<Section<'data>> {
         .iter()
         .all(|code| code.end <= section.address());
     let (offset, _) = section.file_range().filter(|_| is_after)?;
-    Some(Section {
+    let section = Section {
         index: section.index().0,
         address: section.address(),
         offset,
         data: section.data().ok()?,
-    })
+    };
+    is_loaded(image, &section, section.data.len()).then_some(section)
 }
 
-/// The addresses of both tables, if those that are wanted are within a section of the script that is only read, and is after all code.
+/// The addresses of both tables, if those that are wanted are within a section of the script that is loaded, is only read, and is after all code.
 pub(super) fn within(image: &Image<'_>, options: &Options) -> Option<[u64; 2]> {
     let starts = [
         address_of(image, SFRAME.start)?,
