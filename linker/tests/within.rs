@@ -330,6 +330,8 @@ fn constants_in_no_segment_are_no_place_for_tables() {
         assert!(output.status.success(), "{said}");
         let warning = "warning: image is linked without unwind tables: the linker cannot place unwind tables after section .text: section .sframe is not in a loaded segment";
         assert!(said.contains(warning), "{said}");
+        let note = "assign each section to a PT_LOAD program header";
+        assert!(said.contains(note), "{said}");
         let required = link(&folder, linker, Some(&script), &["--sframe-require"]);
         assert_eq!(required.status.code(), Some(1));
         assert!(!folder.join("image").exists());

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::arguments::CommandLine;
 use super::inputs::Found;
 use super::linker::{Linker, Outcome};
-use super::place::{self, NAME_REGION, PLACE_THEM};
+use super::place::{self, PLACE_THEM};
 use super::plan::{Needed, Plan};
 use super::strip::Strip;
 use super::tables::Tables;
@@ -355,7 +355,9 @@ fn refused(
     };
     if left.is_empty() {
         let code = untabled::link(line, linker, names, &complaint)?;
-        eprintln!("sframe-link: note: {NAME_REGION}");
+        if let Some(advice) = script::advice(&line.linker) {
+            eprintln!("sframe-link: note: {advice}");
+        }
         return Ok(Linked::Done(code));
     }
     Ok(Linked::Again(Attempt {

@@ -33,9 +33,6 @@ pub(super) struct TableSection {
 pub(super) const PLACE_THEM: &str = "add INCLUDE tables.ld to the linker script after every section that contains code (`sframe-link \
      --sframe-script` prints tables.ld)";
 
-/// What to do where a linker script has memory regions, and the linker cannot choose.
-pub(super) const NAME_REGION: &str = "copy the output of `sframe-link --sframe-script` into the linker script after all code, and give each section a memory region, for example > FLASH";
-
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
     input_section: sframe::INPUT_SECTION,

@@ -27,18 +27,52 @@ const MOST_PLACES: usize = 8;
 /// How the symbols and sections of a place for tables begin.
 const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
 
+/// Advice for a linker script in which the linker refuses each place for the tables: the statement of such a script, and what to do.
+const ADVICE: [(&str, &str); 3] = [
+    (
+        "MEMORY",
+        "copy the output of `sframe-link --sframe-script` into the linker script after all code, and give each section a memory region, for example > FLASH",
+    ),
+    (
+        "PHDRS",
+        "copy the output of `sframe-link --sframe-script` into the linker script after all code, and assign each section to a PT_LOAD program header",
+    ),
+    (
+        "SECTIONS",
+        "if the linker script limits the size of the image, raise the limit; otherwise, copy the output of `sframe-link --sframe-script` into the linker script, after all code, to an address with enough free space",
+    ),
+];
+
+/// Returns the advice for the linker scripts among the arguments; `None` if the link has no linker script.
+pub(super) fn advice(arguments: &[OsString]) -> Option<&'static str> {
+    let has = |statement: &str| mention(arguments, &|text| has_statement(text, statement));
+    let mut advice = ADVICE.into_iter();
+    advice.find_map(|(statement, advice)| has(statement).then_some(advice))
+}
+
+/// Whether the text of a script has a statement of this name with a block.
+fn has_statement(text: &str, name: &str) -> bool {
+    let is_end_of_word = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    text.match_indices(name).any(|(at, _)| {
+        text[..at].chars().next_back().is_none_or(is_end_of_word)
+            && text[at + name.len()..].trim_start().starts_with('{')
+    })
+}
+
 /// Whether a linker script among the arguments has a place for the tables, itself or in a file that it includes.
 pub(super) fn has_place(arguments: &[OsString]) -> bool {
-    mention(arguments, &PLACE)
+    mention(arguments, &|text| {
+        PLACE.iter().any(|word| text.contains(word))
+    })
 }
 
 /// Whether a linker script among the arguments lists the sections of the image.
 pub(super) fn has_sections(arguments: &[OsString]) -> bool {
-    mention(arguments, &["SECTIONS"])
+    mention(arguments, &|text| text.contains("SECTIONS"))
 }
 
-/// Whether a linker script among the arguments, or a file that it includes, has one of these words.
-fn mention(arguments: &[OsString], words: &[&str]) -> bool {
+/// Whether `is_wanted` accepts the text of a linker script among the arguments, or of a file that it includes.
+fn mention(arguments: &[OsString], is_wanted: &dyn Fn(&str) -> bool) -> bool {
     let folders = folders(arguments);
     // Other values are no scripts: the last build may have written a map file that names the tables.
     let scripts = roles(arguments).filter(|(_, role)| match role {
@@ -56,7 +90,7 @@ fn mention(arguments: &[OsString], words: &[&str]) -> bool {
                 value.filter(|value| !value.is_empty())
             }
         };
-        mentions(joined.unwrap_or(argument), words, &folders, 0)
+        mentions(joined.unwrap_or(argument), is_wanted, &folders, 0)
     })
 }
 
@@ -77,12 +111,17 @@ fn folders(arguments: &[OsString]) -> Vec<PathBuf> {
     folders
 }
 
-fn mentions(name: &OsStr, wanted: &[&str], folders: &[PathBuf], depth: usize) -> bool {
+fn mentions(
+    name: &OsStr,
+    is_wanted: &dyn Fn(&str) -> bool,
+    folders: &[PathBuf],
+    depth: usize,
+) -> bool {
     let mut candidates = folders.iter().map(|folder| folder.join(name));
     let Some(text) = candidates.find_map(|path| text(&path)) else {
         return false;
     };
-    if wanted.iter().any(|wanted| text.contains(wanted)) {
+    if is_wanted(&text) {
         return true;
     }
     let mut words = text.split_whitespace();
@@ -90,7 +129,12 @@ fn mentions(name: &OsStr, wanted: &[&str], folders: &[PathBuf], depth: usize) ->
         if word == "INCLUDE"
             && depth < MAX_DEPTH
             && let Some(file) = words.next()
-            && mentions(file.trim_matches('"').as_ref(), wanted, folders, depth + 1)
+            && mentions(
+                file.trim_matches('"').as_ref(),
+                is_wanted,
+                folders,
+                depth + 1,
+            )
         {
             return true;
         }

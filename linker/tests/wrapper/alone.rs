@@ -83,6 +83,30 @@ fn what_is_wrong_without_tables_is_said_by_the_linker_alone() {
     }
 }
 
+/// A script without memory regions has none to name.
+#[test]
+fn a_script_that_limits_the_size_gets_no_advice_about_regions() {
+    let script = "/* MEMORY is 1 MiB. */ ENTRY(_start)
+        SECTIONS { . = 1M; .text : { *(.text .text.*) } .rodata : { *(.rodata*) } .eh_frame : { KEEP(*(.eh_frame)) }
+        .data : { *(.data*) } ASSERT(. - 1M < 0xc0, \"the image is too large\") }";
+    for (name, linker) in linkers() {
+        let (folder, object) = assembled(&format!("alone_limit_{name}"), CALLS);
+        fs::write(folder.join("image.ld"), script).unwrap();
+        let output = run(
+            &folder,
+            &[&linker, "-T", "image.ld", "-o", "image", &object],
+        );
+        let said = stderr(&output);
+        assert!(output.status.success(), "{name}: {said}");
+        assert!(said.contains("is linked without unwind tables"), "{said}");
+        assert!(said.contains("the image is too large"), "{said}");
+        assert!(!said.contains("region"), "{said}");
+        let note =
+            "sframe-link: note: if the linker script limits the size of the image, raise the limit";
+        assert!(said.contains(note), "{said}");
+    }
+}
+
 /// GNU ld puts the tables after the first of the sections that no script names; the other 29 follow.
 #[test]
 fn more_code_sections_than_attempts_are_linked_without_tables() {
