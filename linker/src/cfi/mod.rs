@@ -8,6 +8,7 @@ mod augmentation;
 mod expression;
 mod function;
 pub mod landing;
+mod removed;
 mod rules;
 mod section;
 
@@ -21,6 +22,7 @@ use crate::architecture::Architecture;
 use crate::function::{Construct, Function, LeftOut};
 use crate::image::Image;
 use augmentation::Kind;
+use removed::Live;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -38,7 +40,7 @@ pub struct Frames {
 pub struct Source {
     eh_frame: Vec<(u64, Vec<u8>)>,
     debug_frame: Option<Vec<u8>>,
-    code: Vec<Range<u64>>,
+    live: Live,
     bases: [Option<u64>; 2],
 }
 
@@ -58,7 +60,7 @@ impl Source {
             debug_frame: image
                 .uncompressed(".debug_frame")?
                 .map(|(_, data)| data.into_owned()),
-            code: image.code(),
+            live: Live::of(image),
             bases: [address(".text")?, address(".got")?],
         })
     }
@@ -154,9 +156,8 @@ impl Frames {
             frames.add(more);
         }
         if let Some((offset, data)) = debug_frame {
-            let code = image.code();
-            let is_code = |address| code.iter().any(|range| range.contains(&address));
-            let more = Self::parse_debug_frame(architecture, &data, endian, is_code)
+            let live = Live::of(image);
+            let more = Self::parse_debug_frame(architecture, &data, endian, &live)
                 .with_context(|| format!("cannot read section .debug_frame at offset {offset}"))?;
             frames.add(more);
         }
@@ -177,39 +178,25 @@ impl Frames {
         let mut section = EhFrame::new(&data, endian);
         section.set_address_size(architecture.word);
         section.set_vendor(architecture.vendor);
-        let mut frames = section::read(
-            architecture,
-            &section,
-            bases,
-            &letters,
-            Kind::EhFrame,
-            |_| true,
-        )?;
+        let mut frames = section::read(architecture, &section, bases, &letters, None)?;
         frames.sort();
         Ok(frames)
     }
 
-    /// Reads the bytes of a `.debug_frame`. Linkers keep the entries of removed code, with invalid addresses; `is_code` filters
+    /// Reads the bytes of a `.debug_frame`. Linkers keep the entries of removed code, with invalid addresses; `live` filters
     /// them.
     fn parse_debug_frame(
         architecture: &'static Architecture,
         data: &[u8],
         endian: RunTimeEndian,
-        is_code: impl Fn(u64) -> bool,
+        live: &Live,
     ) -> Result<Self> {
         let (data, letters) = augmentation::replace_letters(data, Kind::DebugFrame, endian);
         let mut section = DebugFrame::new(&data, endian);
         section.set_address_size(architecture.word);
         section.set_vendor(architecture.vendor);
         let bases = BaseAddresses::default();
-        let mut frames = section::read(
-            architecture,
-            &section,
-            &bases,
-            &letters,
-            Kind::DebugFrame,
-            is_code,
-        )?;
+        let mut frames = section::read(architecture, &section, &bases, &letters, Some(live))?;
         frames.sort();
         Ok(frames)
     }

@@ -72,3 +72,51 @@ fn removed_functions_of_the_same_file_give_no_lines() {
     compile(&folder, &text, &["-g", "-ffunction-sections"]);
     expect_live(&folder, &["source.o"]);
 }
+
+/// Functions that are larger than the first live one, smaller, and of the same size.
+const DEAD_FRAMES: &str = "
+int dead_large(int n) { volatile int b[50]; b[n & 31] = 3; return b[2]; }
+int dead_small(void) { return 3; }
+int dead_equal(int *p) { return *p + 6; }
+";
+
+/// `.debug_frame` of removed functions is at 0, too, as is the first live function.
+#[test]
+fn removed_functions_at_zero_have_no_rows() {
+    let program = |name, package| tool(name, package).get_program().to_owned();
+    let linkers = [program("ld.lld", "lld"), program("ld", "binutils")];
+    // GNU ld finds included scripts only in folders that precede the script.
+    let script = AT_ZERO.replace("INCLUDE tables.ld", "");
+    for (name, version) in [("gcc", 4), ("gcc", 5), ("clang", 4), ("clang", 5)] {
+        let folder = folder(&format!("removed_rows_{name}_{version}"));
+        for (file, text) in [("dead", DEAD_FRAMES), ("live", LIVE)] {
+            fs::write(folder.join(format!("{file}.c")), text).unwrap();
+            let mut compiler = tool(name, name);
+            // Clang refuses the option that keeps the order.
+            let is_taken = |switch: &&&str| name == "gcc" || **switch != "-fno-toplevel-reorder";
+            compiler.current_dir(&folder);
+            compiler.args(SWITCHES.iter().filter(is_taken));
+            compiler.args(["-ffunction-sections", &format!("-gdwarf-{version}")]);
+            succeed(compiler.args([format!("{file}.c"), "-o".into(), format!("{file}.o")]));
+        }
+        for linker in &linkers {
+            let linker = format!("--sframe-linker={}", linker.to_str().unwrap());
+            for objects in [["dead.o", "live.o"], ["live.o", "dead.o"]] {
+                let arguments = [&objects[..], &["--gc-sections", &linker]].concat();
+                let (image, output) = link(&folder, &script, &arguments);
+                assert!(!stderr(&output).contains("no unwind rows"), "{output:?}");
+                let data = fs::read(&image).unwrap();
+                let parsed = Image::parse(&data).unwrap();
+                let functions = ["leaf", "middle", "_start"].map(|name| {
+                    let symbol = parsed.file.symbol_by_name(name).unwrap();
+                    let (start, size) = (symbol.address(), symbol.size());
+                    format!("pc = {start:#x}, size = {size} bytes  {name}")
+                });
+                let dump = stdout(&sframe(&["dump"], &image));
+                let found = dump.lines().filter(|line| line.contains("func idx"));
+                let found: Vec<_> = found.map(|line| line.split(": ").nth(1).unwrap()).collect();
+                assert_eq!(found, functions, "{name} {version} {linker} {objects:?}");
+            }
+        }
+    }
+}
