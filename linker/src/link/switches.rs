@@ -134,7 +134,9 @@ pub(super) fn is_named(argument: &OsStr, name: &str) -> bool {
 pub(super) fn group(argument: &OsStr) -> Option<&str> {
     let letters = argument.to_str()?.strip_prefix('-')?;
     let is_group = !letters.is_empty() && letters.chars().all(|letter| GROUPED.contains(letter));
-    is_group.then_some(letters)
+    // Such as `-init`, of which each letter is also a switch.
+    let has_value = with_value(argument).is_some();
+    (is_group && !has_value).then_some(letters)
 }
 
 /// The shortest abbreviations of GNU ld have more letters than that.
