@@ -153,8 +153,8 @@ impl Jumps {
         let mut is_last = false;
         let mut named_at: FxHashMap<u32, BTreeSet<u64>> = FxHashMap::default();
         loop {
-            let entered = reaching::entered(program, graph);
-            let returning = reaching::returning(graph);
+            let entered = reaching::entered(program, graph, &jumps.named);
+            let returning = reaching::returning(program, graph);
             let mut is_new = false;
             for chunk in all_jumps.chunk_by(|one, other| one.0 == other.0) {
                 let (names, all) = &named[chunk[0].0];
@@ -165,7 +165,9 @@ impl Jumps {
                         .map(|register| reaching.values(graph, *number, register))
                         .filter(|found| {
                             let mut targets = found.all.iter();
-                            let is_own = targets.all(|target| names.contains(*target));
+                            let is_own = targets.all(|target| {
+                                names.contains(*target) && graph.at(*target).is_some()
+                            });
                             let is_empty = found.all.is_empty() && found.others.is_empty();
                             is_own && !found.is_partial && !(is_empty && is_last)
                         });
@@ -193,7 +195,13 @@ impl Jumps {
                             jumps.find_targets(program, graph, places, &others, *number, jump);
                         found.by.extend(&known.named_at);
                     }
-                    named_at.insert(*number, found.by);
+                    let by = found.by.iter().copied();
+                    let by = by.filter(|at| {
+                        graph
+                            .at(*at)
+                            .is_some_and(|number| !reaching.escapes(graph, number))
+                    });
+                    named_at.insert(*number, by.collect());
                 }
             }
             if !is_new && is_last {

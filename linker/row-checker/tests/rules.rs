@@ -31,6 +31,8 @@ mod meets;
 mod notation;
 #[path = "rules/others.rs"]
 mod others;
+#[path = "rules/reaching.rs"]
+mod reaching;
 #[path = "rules/returned.rs"]
 mod returned;
 #[path = "rules/runs.rs"]

@@ -215,16 +215,21 @@ fn stride(program: &Program<'_>, mut register: Register, before: &[u64]) -> Opti
         let shifted = word.is(0x7fe0_0000, 0x0b00_0000);
         let factor = match word.bits(23, 6) {
             // sbfm, ubfm: lsl, ubfiz and their like if the rotation is larger than the number of the last bit
-            0x26 if word.bits(29, 2) != 1 && last < rotation => 1 << (bits - rotation),
+            // bfm keeps other bits of the register.
+            0x26 if word.bits(29, 2) == 1 => return None,
+            0x26 if last < rotation => 1_u64.checked_shl(u32::checked_sub(bits, rotation)?)?,
             // sxtw, ubfx and their like; add and sub of a constant; and
             0x26 | 0x22 | 0x24 => 1,
-            _ if shifted && word.rn() == word.rm() => (1 << word.bits(10, 5)) + 1,
+            _ if shifted && word.rn() == word.rm() => {
+                1_u64.checked_shl(word.bits(10, 6))?.checked_add(1)?
+            }
             // mov
             _ if word.is(0x7fe0_ffe0, 0x2a00_03e0) => {
                 register = word.rm();
                 continue;
             }
-            // Multiplications, and shifts by a register.
+            // Sums and differences of two registers, multiplications, and shifts by a register.
+            _ if word.is(0x1f00_0000, 0x0b00_0000) => return None,
             _ if word.is(0x1f00_0000, 0x1b00_0000) || word.is(0x5fe0_f000, 0x1ac0_2000) => {
                 return None;
             }

@@ -161,7 +161,7 @@ fn stride(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> 
     let mut stride = 1_u64;
     while let Some((read, rest)) = setter(program, register, before) {
         before = rest;
-        let (from, factor) = match read.op {
+        let (from, factor): (Register, u64) = match read.op {
             Op::Move {
                 from: Source::Register(from, shift),
                 inverts: false,
@@ -180,6 +180,7 @@ fn stride(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> 
             }
             | Op::And { left, .. } => (left, 1),
             Op::Low { from, .. } => (from, 1),
+            Op::Add { .. } => return None,
             // A number that is loaded or computed in a different way. Compilers multiply two numbers to divide one of them.
             _ => break,
         };

@@ -6,16 +6,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::Convention;
 use crate::graph::{Edge, Graph, Node, OUT};
-use crate::instruction::{Effect, Flow, Operand, Register};
+use crate::instruction::{Effect, Flow, Named, Operand, Register, Size};
 use crate::program::Program;
 
-/// Instructions of functions to which control also comes from outside: by jumps, calls and landing pads, and by addresses that are taken.
-pub(super) fn entered(program: &Program<'_>, graph: &Graph) -> FxHashSet<u32> {
+/// Instructions of functions to which control also comes from outside: by jumps, calls and landing pads, and by addresses that data contains
+/// or that code names.
+pub(super) fn entered(program: &Program<'_>, graph: &Graph, named: &[Named]) -> FxHashSet<u32> {
     let mut entered: FxHashSet<u32> = program
         .taken
         .iter()
         .map(|(address, _)| *address)
         .chain([program.entry])
+        .chain(named.iter().map(|named| named.address))
         .filter_map(|address| graph.at(address))
         .collect();
     let extents: Vec<u64> = (graph.nodes.iter())
@@ -37,8 +39,14 @@ pub(super) fn entered(program: &Program<'_>, graph: &Graph) -> FxHashSet<u32> {
     entered
 }
 
+/// The function that an instruction calls directly. Code that is not declared may change its return address, as thunks do.
+fn declared_callee(program: &Program<'_>, graph: &Graph, node: &Node) -> Option<u32> {
+    let callee = node.target_of_call()?;
+    program.is_start(graph.node(callee).at).then_some(callee)
+}
+
 /// For each instruction, whether a return or an indirect jump can be reached from it, over calls of functions of which the same is true.
-pub(super) fn returning(graph: &Graph) -> Vec<bool> {
+pub(super) fn returning(program: &Program<'_>, graph: &Graph) -> Vec<bool> {
     let count = graph.nodes.len() as u32;
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
     let mut calls: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
@@ -49,7 +57,7 @@ pub(super) fn returning(graph: &Graph) -> Vec<bool> {
             node.flow,
             Flow::Return | Flow::TrapReturn | Flow::IndirectJump | Flow::Unknown
         );
-        let callee = node.target_of_call();
+        let callee = declared_callee(program, graph, node);
         graph.successors(number, true, |to, edge| match (to, callee) {
             (OUT, _) => is_out = true,
             (_, Some(callee)) if edge == Edge::AfterCall => {
@@ -78,12 +86,15 @@ pub(super) fn returning(graph: &Graph) -> Vec<bool> {
             .checked_sub(1)
             .filter(|call| graph.node(*call).next == number);
         work.extend(call.filter(|call| {
-            let callee = graph.node(*call).target_of_call();
+            let callee = declared_callee(program, graph, graph.node(*call));
             callee.is_some_and(|callee| returning[callee as usize])
         }));
     }
     returning
 }
+
+/// Instructions that the search for the values of one register visits at most, so that large functions with many jumps take little time.
+const MOST_PLACES: usize = 20_000;
 
 /// The addresses that a register may have.
 #[derive(Clone, Default)]
@@ -117,7 +128,7 @@ impl<'a> Reaching<'a> {
     ) -> Self {
         let mut before: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for &number in own {
-            let callee = graph.node(number).target_of_call();
+            let callee = declared_callee(program, graph, graph.node(number));
             let returns = callee.is_none_or(|callee| returning[callee as usize]);
             graph.successors(number, true, |to, edge| {
                 if returns || edge != Edge::AfterCall {
@@ -155,15 +166,18 @@ impl<'a> Reaching<'a> {
     }
 
     /// Returns the same, with the instructions that set the register to another value.
-    pub(super) fn values(&self, graph: &Graph, use_at: u32, register: Register) -> Addresses {
+    pub(super) fn values(&self, graph: &Graph, use_at: u32, wanted: Register) -> Addresses {
         let is_stack = |base: Register| {
             [self.convention.stack_pointer, self.convention.frame_pointer].contains(&base)
         };
-        let mut work = vec![(use_at, register, 0_i64)];
+        let mut work = vec![(use_at, wanted, 0_i64)];
         let mut is_seen: FxHashSet<(u32, Register, i64)> = work.iter().copied().collect();
         let mut found = Addresses::default();
         while let Some((number, register, offset)) = work.pop() {
-            found.is_partial |= self.entered.contains(&number);
+            found.is_partial |= self.entered.contains(&number) || is_seen.len() > MOST_PLACES;
+            if is_seen.len() > MOST_PLACES {
+                break;
+            }
             for &number in self.before.get(&number).into_iter().flatten() {
                 let node = graph.node(number);
                 let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
@@ -171,6 +185,9 @@ impl<'a> Reaching<'a> {
                     let is_result = self.convention.results >> register & 1 == 1;
                     // By the calling convention, the code after a foreign call does not read the register, or is never reached.
                     found.is_partial |= is_result || !self.is_foreign(graph, node);
+                    if node.is_conditional && is_seen.insert((number, register, offset)) {
+                        work.push((number, register, offset));
+                    }
                     continue;
                 }
                 let effects = graph.effects(number).iter();
@@ -192,7 +209,7 @@ impl<'a> Reaching<'a> {
                         next.push((*from, i64::from(*bytes)));
                         found.by.insert(node.at);
                     }
-                    Some(_) if offset == 0 => {
+                    Some(_) if offset == 0 && register == wanted => {
                         found.others.insert(number);
                     }
                     Some(_) => found.is_partial = true,
@@ -209,5 +226,67 @@ impl<'a> Reaching<'a> {
             }
         }
         found
+    }
+
+    /// Whether an address that an instruction computes may be used elsewhere than in its function's sums and jumps: whether a register that
+    /// contains it may be stored, copied, passed to a callee or returned.
+    pub(super) fn escapes(&self, graph: &Graph, computed_at: u32) -> bool {
+        let set = |number: u32| {
+            graph
+                .effects(number)
+                .iter()
+                .find_map(|effect| match effect {
+                    Effect::Set(to, Operand::Address(_) | Operand::Sum(..)) => Some(*to),
+                    _ => None,
+                })
+        };
+        let Some(register) = set(computed_at) else {
+            return true;
+        };
+        let word = self.convention.word.cast_unsigned();
+        let is_use = |effect: &Effect| match *effect {
+            Effect::Set(to, Operand::Sum(from, _)) => from == register && to != register,
+            Effect::Store {
+                value: Operand::Sum(from, _),
+                ..
+            } => from == register,
+            // What is stored is unknown: it is not this address if it is less than a word.
+            Effect::Store {
+                value: Operand::Unknown,
+                size,
+                ..
+            } => !matches!(size, Size::Bytes(bytes) if bytes < word),
+            _ => false,
+        };
+        let mut work = vec![computed_at];
+        let mut is_seen: FxHashSet<u32> = FxHashSet::default();
+        while let Some(number) = work.pop() {
+            if !is_seen.insert(number) {
+                continue;
+            }
+            let node = graph.node(number);
+            let effects = graph.effects(number);
+            let is_first = number == computed_at;
+            let leaves = matches!(
+                node.flow,
+                Flow::Call | Flow::IndirectCall | Flow::Return | Flow::Unknown
+            );
+            if !is_first && (leaves || effects.iter().any(is_use)) || is_seen.len() > MOST_PLACES {
+                return true;
+            }
+            let sets = |effect: &Effect| matches!(effect, Effect::Set(to, _) if *to == register);
+            if !is_first && !node.is_conditional && effects.iter().any(sets) {
+                continue;
+            }
+            // The target of an indirect jump does not read the address of the jump, and its entries are code of the function.
+            if node.flow != Flow::IndirectJump {
+                graph.successors(number, true, |to, _| {
+                    if to != OUT {
+                        work.push(to);
+                    }
+                });
+            }
+        }
+        false
     }
 }

@@ -138,6 +138,10 @@ impl Jumps {
     ) -> bool {
         let targets = targets.iter().filter_map(|target| graph.at(*target));
         let targets: Vec<u32> = targets.collect();
+        let known = self.tabled.get(&number);
+        if known.is_some_and(|known| targets.iter().all(|to| known.binary_search(to).is_ok())) {
+            return false;
+        }
         let mut is_new = false;
         for &to in &targets {
             is_new |= graph.add(number, to, Edge::Table);

@@ -61,6 +61,12 @@ fn by_load(
 ) -> IndirectJump {
     let base = load.memory_base();
     let displacement = load.memory_displacement64();
+    if matches!(load.memory_segment(), Iced::FS | Iced::GS) {
+        return IndirectJump {
+            counts_from_labels: form.base == TableBase::Named,
+            ..unknown(true, 0)
+        };
+    }
     IndirectJump {
         pointer: (base.is_gpr64() && displacement == 0).then(|| (at, number(base))),
         forms: vec![form],
@@ -223,7 +229,8 @@ fn counts_entries(program: &Program<'_>, load: &Instruction, size: u8, before: &
     let counts = |register: Iced, scale: u32| {
         register.is_gpr64()
             && stride(program, number(register), before)
-                .is_some_and(|stride| stride * u64::from(scale) == u64::from(size))
+                .and_then(|stride| stride.checked_mul(scale.into()))
+                == Some(size.into())
     };
     let scale = load.memory_index_scale();
     counts(index, scale) || scale == 1 && counts(base, 1)
@@ -249,6 +256,7 @@ fn stride(program: &Program<'_>, register: Register, before: &[u64]) -> Option<u
                 1_u64.checked_shl(u32::from(one.immediate8()))?
             }
             (Mnemonic::Shl | Mnemonic::Imul | Mnemonic::Mul, _) => return None,
+            _ if is_lea && base == Iced::None && index == Iced::None => break,
             _ if is_lea && base == Iced::None => {
                 register = number(index);
                 one.memory_index_scale().into()
@@ -266,6 +274,7 @@ fn stride(program: &Program<'_>, register: Register, before: &[u64]) -> Option<u
                 register = from;
                 1
             }
+            (_, Operand::Registers { shift: 1.., .. }) => return None,
             (Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd, _)
                 if one.op1_kind() == OpKind::Register && source.is_gpr() =>
             {

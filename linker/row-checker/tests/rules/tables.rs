@@ -116,9 +116,9 @@ fn tables_are_what_the_register_of_the_load_has() {
         };
         format!(
             "fn leaf\n ret\n end\n fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n mov x21, x0\n adr x20, S\n adr {register}, T\n\
-             {before}\n 3: cbz x21, 4f\n ldrb w1, [{register}, w21, uxtw]\n adr x2, one\n add x1, x2, w1, uxtb #2\n br x1\n\
+             {before}\n 3: cbz x21, 4f\n ldrb w1, [{register}, w21, uxtw]\n adr x2, base\n add x1, x2, w1, uxtb #2\n br x1\n base: b 4f\n\
              one: nop{one}\n {late}\n b 3b\n 4: sub sp, sp, #64\n two: nop | {after}\n add sp, sp, #64\n\
-             ldp x29, x30, [sp], #48\n ret\n end\n .section .rodata\n T: .byte 0, 0\n S: .byte (two - one) / 4\n V: .byte 0"
+             ldp x29, x30, [sp], #48\n ret\n end\n .section .rodata\n T: .byte 1, 0\n S: .byte (two - base) / 4\n V: .byte 0"
         )
     };
     for (register, before, after) in [
