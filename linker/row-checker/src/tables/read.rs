@@ -104,7 +104,7 @@ impl Reader<'_> {
                 let words = words.filter(|(_, target)| names.contains(**target));
                 found.explained.extend(words.map(|(word, _)| word));
             }
-            if is_label && counts_from_labels && !named_again.contains(&base) {
+            if labels.is_none() && is_label && counts_from_labels && !named_again.contains(&base) {
                 found.explained.push(base);
             }
             found.targets.extend(entries);

@@ -49,6 +49,12 @@ fn an_address_of_a_jump_may_also_be_stored() {
         "fn f\n push %rbx\n lea 1f(%rip), %rcx\n mov %rcx, hook(%rip)\n jmp *%rcx\n 1: nop | not sp+16\n pop %rbx\n ret\n end\n\
          fn g\n jmp *hook(%rip)\n end\n fn k\n call f\n call g\n ret\n end\n .data\n hook: .quad 0",
     );
+    judge(
+        X86,
+        "fn f\n push %rbx\n lea 1f(%rip), %rcx\n mov %rcx, hook(%rip)\n lea T(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n add %rcx, %rax\n\
+         jmp *%rax\n 1: nop | not sp+16\n pop %rbx\n ret\n end\n fn g\n jmp *hook(%rip)\n end\n fn k\n call f\n call g\n ret\n end\n\
+         .data\n hook: .quad 0\n .section .rodata\n T: .long 0, 0",
+    );
 }
 
 /// Each of these indices is multiplied by three or more.
