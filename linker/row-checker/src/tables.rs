@@ -1,4 +1,5 @@
-//! Jump tables: every table that a function names is one of each of its indirect jumps.
+//! Finds the jump tables of indirect jumps: those at the addresses that the register of the jump's load has, or, if the code does not show
+//! these addresses, all tables that the function names.
 //!
 //! A table is read while its entries are instructions. After the last entry that leads into the function itself, entries that lead to other
 //! declared functions count.
@@ -19,7 +20,7 @@ use crate::program::{Declared, Program};
 use reaching::Reaching;
 use targets::{Known, heads};
 
-/// Instructions before a jump that may load its target.
+/// Instructions before a jump that are searched for the load of its target, and for multiplications of the load's index.
 const NEAR: usize = 64;
 
 /// What is known of indirect jumps.

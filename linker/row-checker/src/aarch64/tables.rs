@@ -192,15 +192,15 @@ impl Search {
     }
 }
 
-/// Returns whether the index of a load counts entries, as far as the instructions before the load tell, the nearest first.
+/// Returns whether the index of a load counts entries, as far as the instructions before the load show. `before` has the nearest first.
 fn counts_entries(program: &Program<'_>, load: Word, before: &[u64]) -> bool {
     let size = 1 << load.bits(30, 2);
     let scale = if load.bit(12) { size } else { 1 };
     stride(program, load.rm(), before).and_then(|stride| stride.checked_mul(scale)) == Some(size)
 }
 
-/// Returns by how many bytes a register changes if the number changes by one from which the register is computed. `None`: the instructions
-/// before do not tell.
+/// Returns by how many bytes a register changes if the number changes by one from which the register is computed. `None`: the
+/// instructions before do not show it.
 fn stride(program: &Program<'_>, mut register: Register, before: &[u64]) -> Option<u64> {
     let mut stride = 1_u64;
     for &at in before {

@@ -156,7 +156,7 @@ fn by_load(
 }
 
 /// Returns by how many bytes a register changes if the number changes by one from which the register is computed, as far as the instructions
-/// before tell, the nearest first.
+/// before show. `before` has the nearest first.
 fn stride(program: &Program<'_>, mut register: Register, mut before: &[u64]) -> Option<u64> {
     let mut stride = 1_u64;
     while let Some((read, rest)) = setter(program, register, before) {

@@ -223,7 +223,7 @@ fn is_extended(one: &Instruction) -> bool {
     }
 }
 
-/// Whether the index of a load counts entries of so many bytes, as far as the instructions before the load tell, the nearest first.
+/// Whether the index of a load counts entries of `size` bytes, as far as the instructions before the load show. `before` has the nearest first.
 fn counts_entries(program: &Program<'_>, load: &Instruction, size: u8, before: &[u64]) -> bool {
     let (base, index) = (load.memory_base(), load.memory_index());
     let counts = |register: Iced, scale: u32| {
@@ -237,7 +237,7 @@ fn counts_entries(program: &Program<'_>, load: &Instruction, size: u8, before: &
 }
 
 /// By how many bytes a register changes if the number changes by one from which the register is computed. `None`: the instructions before do
-/// not tell.
+/// not show it.
 fn stride(program: &Program<'_>, register: Register, before: &[u64]) -> Option<u64> {
     let mut register = register;
     let mut stride = 1_u64;
