@@ -98,6 +98,20 @@ fn jump_tables_are_followed() {
     assert!(made > 0 && !said.contains("missing"), "{said}");
 }
 
+/// The constant that `-mlong-calls` jumps to has the lowest bit set for T32 code. No function begins at that odd address.
+#[test]
+fn a_jump_to_a_constant_selects_the_instruction_set() {
+    let body =
+        "push {{r4, lr}}\n blx r1\n ldr r0, 9f\n pop {{r4, lr}}\n bx r0\n .p2align 2\n 9: .long g";
+    let start = ".thumb\n.thumb_func\n";
+    let functions = [silent("f", body), silent("g", "movs r0, #1\n bx lr")];
+    let said = arm(
+        "long_jump",
+        &functions.map(|one| format!("{start}{one}")).concat(),
+    );
+    assert_eq!(said, "");
+}
+
 /// A walk may begin behind a call to the next instruction, and goes by the row of that call: its link register is overwritten then.
 #[test]
 fn a_row_holds_behind_a_call_to_the_next_instruction() {

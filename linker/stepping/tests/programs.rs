@@ -148,6 +148,7 @@ fn arm_has_no_wrong_proven_row() {
         "a64-gcc-O2-mixed-tables",
         "a64-clang-Oz-mixed-bare",
         "arm-clang-O2-mixed-tables",
+        "thumb-clang-long-mixed-tables",
         "thumb-clang-Oz-mixed-bare",
     ];
     check("gate_arm", EMULATED, 35_000, 1, |name| {

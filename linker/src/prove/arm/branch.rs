@@ -8,7 +8,7 @@ use super::super::value::{Register, Value};
 use super::{BLOCK, Run, SP};
 
 /// The bit of an address that tells code of T32.
-const THUMB: u64 = 1;
+pub(super) const THUMB: u64 = 1;
 
 impl Run<'_> {
     pub(super) fn branch(&mut self, op: Op) -> Flow {

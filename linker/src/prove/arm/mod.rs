@@ -113,6 +113,7 @@ impl Isa for Arm {
     const OTHER_BASES: &'static [Register] = &[7, 4, 5, 6, 8, 9, 10];
     const FOLLOWED: &'static [Register] = &[4, 5, 6, 7, 8, 9, 10];
     const IS_STRICT: bool = true;
+    const INSTRUCTION_SET_BITS: u64 = branch::THUMB;
     const KEEPS_INTERRUPTED_ON_STACK: bool = false;
 
     type Instruction = Instruction;

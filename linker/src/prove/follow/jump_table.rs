@@ -32,9 +32,11 @@ impl<I: Isa> Follow<'_, I> {
                 .or_insert_with(|| sweep(isa, text, function.start, function.end()));
             sweep.binary_search(&to).is_ok()
         };
+        let address = |to| to & !I::INSTRUCTION_SET_BITS;
         let mut targets = table.targets(
             |address, size| text.read(address, size),
             |to| {
+                let to = address(to);
                 // A table of known length is read to its end, wherever its entries lead. One in an outlined part of a function
                 // may lead back into the function.
                 let is_own = || world.is_same_function(at, to) || world.is_same_function(start, to);
@@ -46,7 +48,7 @@ impl<I: Isa> Follow<'_, I> {
             self.guessed.insert(at, targets.len());
             targets.truncate(self.most);
         }
-        Some(targets.into_iter().collect())
+        Some(targets.into_iter().map(address).collect())
     }
 }
 
