@@ -40,8 +40,9 @@ void abort(void) {
 }
 
 #ifdef __arm__
-void __aeabi_unwind_cpp_pr0(void) {}
-void __aeabi_unwind_cpp_pr1(void) {}
+// Code generation refers to these two, so link-time optimization, which runs before that, would remove them.
+__attribute__((used)) void __aeabi_unwind_cpp_pr0(void) {}
+__attribute__((used)) void __aeabi_unwind_cpp_pr1(void) {}
 void __aeabi_memcpy(void *to, const void *from, word count) { memcpy(to, from, count); }
 void __aeabi_memset(void *to, word count, int value) { memset(to, value, count); }
 void __aeabi_memclr(void *to, word count) { memset(to, 0, count); }
