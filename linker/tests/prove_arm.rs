@@ -109,7 +109,10 @@ fn a_jump_to_a_constant_selects_the_instruction_set() {
         "long_jump",
         &functions.map(|one| format!("{start}{one}")).concat(),
     );
-    assert_eq!(said, "");
+    assert_eq!(
+        said,
+        "8..10 made sp+0 u u\n10..18 made sp+8 u c-4\n18..20 made sp+0 u u\n24..28 made sp+0 u u\n"
+    );
 }
 
 /// A walk may begin behind a call to the next instruction, and goes by the row of that call: its link register is overwritten then.
