@@ -98,9 +98,9 @@ fn jump_tables_are_followed() {
     assert!(made > 0 && !said.contains("missing"), "{said}");
 }
 
-/// The constant that `-mlong-calls` jumps to has the lowest bit set for T32 code. No function begins at that odd address.
+/// With `-mlong-calls`, clang loads the target of a jump from a literal. The lowest bit of the literal selects T32, and is not part of the address.
 #[test]
-fn a_jump_to_a_constant_selects_the_instruction_set() {
+fn the_lowest_bit_of_a_literal_is_not_part_of_the_target() {
     let body =
         "push {{r4, lr}}\n blx r1\n ldr r0, 9f\n pop {{r4, lr}}\n bx r0\n .p2align 2\n 9: .long g";
     let start = ".thumb\n.thumb_func\n";

@@ -62,7 +62,7 @@ pub trait Isa: Sync {
     /// An interrupt pushes the interrupted code's registers on the stack.
     const KEEPS_INTERRUPTED_ON_STACK: bool;
 
-    /// Bits of a pointer to code that are not part of the address: they select the instruction set.
+    /// Bits of a pointer to code that select the instruction set, and are not part of the address.
     const INSTRUCTION_SET_BITS: u64 = 0;
 
     /// Pairs of a DWARF register number that is too large for [`Register`], and the number used instead.

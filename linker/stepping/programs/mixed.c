@@ -40,7 +40,7 @@ void abort(void) {
 }
 
 #ifdef __arm__
-// Code generation refers to these two, so link-time optimization, which runs before that, would remove them.
+// Only generated code refers to these functions. Link-time optimization runs earlier, and would remove them.
 __attribute__((used)) void __aeabi_unwind_cpp_pr0(void) {}
 __attribute__((used)) void __aeabi_unwind_cpp_pr1(void) {}
 void __aeabi_memcpy(void *to, const void *from, word count) { memcpy(to, from, count); }

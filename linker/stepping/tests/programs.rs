@@ -151,7 +151,7 @@ fn arm_has_no_wrong_proven_row() {
         "thumb-clang-long-mixed-tables",
         "thumb-clang-Oz-mixed-bare",
     ];
-    check("gate_arm", EMULATED, 35_000, 1, |name| {
+    check("gate_arm", EMULATED, 43_000, 1, |name| {
         has_any(name, &names)
     });
 }
