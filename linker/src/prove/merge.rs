@@ -30,7 +30,9 @@ pub(super) fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Sym
     };
     units.retain(|start, unit| {
         let is_described = world.function_at(*start).is_some();
-        let returns = unit.outcome.has_return && unit.outcome.problem.is_none();
+        // A return from an interrupt shows how the code is entered as a return to a caller does.
+        let returns = unit.outcome.has_return || unit.entry != Entry::Call;
+        let returns = returns && unit.outcome.problem.is_none();
         !is_described
             || !world.assumed.contains(start)
             || called.contains(start)

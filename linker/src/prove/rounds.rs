@@ -175,6 +175,11 @@ fn next_jobs<I: Isa>(
         .values()
         .flat_map(|unit| unit.outcome.calls.iter().copied())
         .collect();
+    let jumped: FxHashSet<u64> = units
+        .values()
+        .flat_map(|unit| unit.outcome.tail_calls.iter().chain(&unit.outcome.intrudes))
+        .copied()
+        .collect();
     // Callees that were not known to be functions.
     for address in &called {
         let known = units.contains_key(address) || text.code_at(*address).is_none();
@@ -211,9 +216,10 @@ fn next_jobs<I: Isa>(
                 Entry::Interrupt(code as u8)
             }
             (Entry::Call, None) if !outcome.returns && !called.contains(start) => {
-                let code = text
-                    .code_at(*start)
-                    .and_then(|code| isa.interrupt_handler(code));
+                let by_code = || isa.interrupt_handler(text.code_at(*start)?);
+                let can_be = I::KEEPS_INTERRUPTED_ON_STACK && !jumped.contains(start);
+                let by_row = || world.error_code(*start).filter(|_| can_be);
+                let code = by_code().or_else(by_row);
                 code.map_or(unit.entry, Entry::Interrupt)
             }
             (entry, _) => entry,

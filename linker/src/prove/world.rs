@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unwind::sframe::Row;
+use unwind::sframe::{Base as RowBase, Row, Rule};
 
 use super::machine::Machine;
 use super::value::{Address, Base, Origin, REGISTERS, Register, Value};
@@ -262,6 +262,28 @@ impl World {
         let after = self.rows.partition_point(|one| one.start <= address);
         let function = self.rows.get(after.checked_sub(1)?)?;
         (address < function.end()).then_some(function)
+    }
+
+    /// Bytes of the error code on an interrupt handler's stack, if call frame information places the return address behind one word at the start
+    /// of a function (x86-64). No call leaves the return address there.
+    #[must_use]
+    pub fn error_code(&self, start: u64) -> Option<u8> {
+        const WORD: i64 = 8;
+        let function = self.function_at(start).filter(|one| one.start == start)?;
+        let row = function.rows.first().filter(|row| row.offset == 0)?;
+        match (row.cfa, row.return_address) {
+            (
+                Rule::Value {
+                    base: RowBase::StackPointer,
+                    offset: cfa,
+                },
+                Rule::Saved {
+                    base: RowBase::Cfa,
+                    offset: at,
+                },
+            ) if cfa.wrapping_add(at) == WORD => Some(WORD as u8),
+            _ => None,
+        }
     }
 
     /// The row that call frame information has for an address.
