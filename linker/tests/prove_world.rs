@@ -55,8 +55,8 @@ fn world() -> World {
             function(0x100, &[row(0, 8)], None),
             function(0x140, &[row(0, 16)], None),
         ],
-        symbols: vec![(0x200, 0x220), (0x240, 0x260)],
-        entries: [0x100, 0x200].into_iter().collect(),
+        symbols: vec![(0x200, 0x220), (0x240, 0x260), (0x280, 0x2a0)],
+        entries: [0x100, 0x200, 0x240].into_iter().collect(),
         ..World::default()
     }
 }
@@ -94,6 +94,8 @@ fn jumps_that_stay_in_a_function() {
         (0x200, 0x21f, true),
         (0x200, 0x220, false),
         (0x200, 0x240, false),
+        // A label that is no entry.
+        (0x200, 0x280, true),
         (0x220, 0x221, false),
         (0x200, 0x1ff, false),
     ] {

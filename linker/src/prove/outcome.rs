@@ -28,6 +28,8 @@ pub struct Outcome {
     pub tail_calls: Addresses,
     /// Functions that it jumps to with another stack.
     pub intrudes: Addresses,
+    /// Entries that control runs into with another stack: after a call that may return, or after any other instruction.
+    pub runs_into: Addresses,
     /// Callees whose return was not followed: they never return, or that is not known and the row after the call contradicts
     /// the state there.
     pub stops_at: Addresses,
@@ -59,6 +61,7 @@ impl Outcome {
         self.relies_on.extend(&other.relies_on);
         self.tail_calls.extend(&other.tail_calls);
         self.intrudes.extend(&other.intrudes);
+        self.runs_into.extend(&other.runs_into);
         self.stops_at.extend(&other.stops_at);
         self.returns |= other.returns;
         self.has_return |= other.has_return;

@@ -241,13 +241,19 @@ fn next_jobs<I: Isa>(
     jobs
 }
 
-/// Removes entries that are never called, but jumped to with another stack: they are parts of the functions that jump there.
+/// Removes entries that are never called, but jumped to, or run into, with another stack: they are parts of the functions that lead there.
 /// Returns those functions, which have to be followed again.
 fn without_pieces(world: &mut World, units: &mut Units, called: &FxHashSet<u64>) -> Vec<u64> {
-    let intruded: BTreeSet<u64> = units
+    let mut intruded: BTreeSet<u64> = units
         .values()
         .flat_map(|unit| unit.outcome.intrudes.iter().copied())
         .collect();
+    // What follows a call may also be a function, if the call does not return after all.
+    let runs_into = units
+        .values()
+        .flat_map(|unit| unit.outcome.runs_into.iter());
+    let parts = runs_into.filter(|to| units.get(to).is_some_and(is_part));
+    intruded.extend(parts.copied());
     let mut pieces = BTreeSet::new();
     for address in intruded {
         let is_declared = matches!(
@@ -261,9 +267,19 @@ fn without_pieces(world: &mut World, units: &mut Units, called: &FxHashSet<u64>)
     }
     let jumps_there = |unit: &Unit| {
         let outcome = &unit.outcome;
-        let mut jumps = outcome.tail_calls.iter().chain(&outcome.intrudes);
-        jumps.any(|to| pieces.contains(to))
+        let jumps = outcome.tail_calls.iter().chain(&outcome.intrudes);
+        let mut ways = jumps.chain(&outcome.runs_into);
+        ways.any(|to| pieces.contains(to))
     };
     let jumping = units.iter().filter(|(_, unit)| jumps_there(unit));
     jumping.map(|(start, _)| *start).collect()
+}
+
+/// Whether code that was followed as a function needs a stack that no call and no interrupt leaves: it is a part of another function.
+fn is_part(unit: &Unit) -> bool {
+    let outcome = &unit.outcome;
+    unit.entry == Entry::Call
+        && (matches!(outcome.problem, Some(Reason::Unbalanced(_)))
+            || outcome.interrupt_return.is_some()
+            || !outcome.intrudes.is_empty())
 }

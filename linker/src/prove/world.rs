@@ -209,10 +209,9 @@ impl World {
             return true;
         }
         let (one, other) = (self.extent(from), self.extent(to));
-        let piece = self.function_at(to).map(|function| function.start);
         match (one, other) {
             (Some(one), Some(other)) if one == other => true,
-            _ => piece.is_some_and(|piece| !self.entries.contains(&piece)),
+            _ => other.is_some_and(|(piece, _)| !self.entries.contains(&piece)),
         }
     }
 

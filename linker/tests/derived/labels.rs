@@ -155,3 +155,77 @@ outer:
 ",
     );
 }
+
+/// Code of a kernel starts tasks at the label `resume`, so that its rows are unknown. Code before the label keeps its rows.
+#[test]
+fn label_after_the_call_in_trap_code_keeps_the_rows_before_it() {
+    for (name, declared) in [
+        ("derived-label-trap", ""),
+        ("derived-label-trap-typed", ".type resume, @function"),
+    ] {
+        judge(
+            name,
+            X86_64,
+            &format!(
+                "
+.type outer, @function
+outer:
+ lea entry(%rip), %rdi
+ lea resume(%rip), %rsi
+ jmp .
+.size outer, . - outer
+.type handle, @function
+handle:
+ ret | sp+8
+.size handle, . - handle
+entry:
+ push $14 | (sp+32) trap
+ jmp save | (sp+40) trap
+.globl save
+save:
+ push %rdi | (sp+40) trap
+ mov %rsp, %rdi | (sp+48) trap
+ call handle | (sp+48) trap
+{declared}
+.globl resume
+resume:
+ pop %rdi
+ add $16, %rsp
+ iretq
+"
+            ),
+        );
+    }
+}
+
+/// A function that is only called through a pointer follows a call that returns. Control does not run into the function.
+#[test]
+fn function_after_a_call_at_the_end_of_another_one_keeps_its_rows() {
+    judge(
+        "derived-label-function",
+        X86_64,
+        "
+.type outer, @function
+outer:
+ lea second(%rip), %rdi
+ call first | sp+8
+ ret | sp+8
+.size outer, . - outer
+.type leaf, @function
+leaf:
+ ret | sp+8
+.size leaf, . - leaf
+.type first, @function
+first:
+ push %rbx | sp+8
+ call leaf | sp+16
+.size first, . - first
+.type second, @function
+second:
+ push %rbx | sp+8
+ pop %rbx | sp+16
+ ret | sp+8
+.size second, . - second
+",
+    );
+}

@@ -137,6 +137,9 @@ impl<I: Isa> Follow<'_, I> {
             self.edge(pad.pad, &landed);
         }
         if !self.world.goes_on(at, next) {
+            if returns != Returns::No {
+                self.run_into(next, machine);
+            }
             return false;
         }
         let goes_on = match returns {
@@ -160,6 +163,14 @@ impl<I: Isa> Follow<'_, I> {
             };
         }
         goes_on
+    }
+
+    /// Control runs into code without a jump. A label in the middle of a function looks like the entry of another one.
+    pub(super) fn run_into(&mut self, to: u64, machine: &Machine) {
+        let is_label = self.world.is_entry(to) && self.world.function_at(to).is_none();
+        if is_label && machine.lost.is_none() && !self.is_dead {
+            self.outcome.runs_into.insert(to);
+        }
     }
 
     /// Changes the state as a call does that has returned.

@@ -217,6 +217,8 @@ impl<'a, I: Isa> Follow<'a, I> {
         }
         if self.is_as_at_entry(machine) {
             self.jump(at, next, machine);
+        } else {
+            self.run_into(next, machine);
         }
         true
     }
