@@ -1,8 +1,11 @@
 //! The list of stack pointers in code without a caller: where a stack begins that nobody has declared.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result};
 use row_checker::check::Verdict;
 use row_checker::claims::LoadedStackPointer;
+use row_checker::instruction::{Effect, Flow, Operand};
 use unwind::RowSource;
 use unwind::sframe::format;
 
@@ -64,6 +67,48 @@ impl StackPointers {
             tables.stack_pointer(at)
         })
     }
+}
+
+/// How many instructions make a constant at most.
+const NEAR: usize = 8;
+
+/// Returns the constants that instructions of an image load into the stack pointer, in any function: where stacks may begin. All code is read in the
+/// order of its addresses, so that the result proves nothing.
+#[must_use]
+pub fn constants(image: &Image<'_>) -> BTreeSet<u64> {
+    let mut all = BTreeSet::new();
+    let Some(decoder) = checked::decoder(image) else {
+        return all;
+    };
+    let program = checked::code(image);
+    let convention = decoder.convention();
+    let stack_pointer = convention.stack_pointer;
+    let loads = |effect: &Effect| match effect {
+        Effect::Set(to, Operand::Sum(from, _)) => *to == stack_pointer && *from != stack_pointer,
+        Effect::Set(to, _) => *to == stack_pointer,
+        _ => false,
+    };
+    for section in program.sections.iter().filter(|section| section.is_code) {
+        let (mut at, end) = (section.address, section.address + section.data.len() as u64);
+        let mut near: Vec<u64> = Vec::new();
+        while at < end {
+            let Some(instruction) = decoder.decode(&program, at) else {
+                near.clear();
+                at += convention.unit;
+                continue;
+            };
+            near.insert(0, at);
+            near.truncate(NEAR);
+            if instruction.effects.iter().any(loads) {
+                all.extend(decoder.constant(&program, stack_pointer, &near));
+            }
+            if instruction.flow != Flow::Next {
+                near.clear();
+            }
+            at += u64::from(instruction.length);
+        }
+    }
+    all
 }
 
 /// The functions without a caller.

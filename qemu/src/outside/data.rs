@@ -1,9 +1,14 @@
-//! Where the parts of an image's data end, as its symbols tell: a stack that nobody declares is one of them.
+//! Where the parts of an image's data end, as its symbols tell, and the code that loads the stack pointer: a stack that nobody declares is one of
+//! them.
 
 use std::collections::BTreeSet;
 
+use linker::image::Image;
+use linker::stack_pointers;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use unwind::Range;
+
+use crate::stacks;
 
 /// The data of an image, as it was linked.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +20,8 @@ pub(super) struct Data {
 }
 
 impl Data {
-    pub(super) fn of(file: &File<'_>) -> Self {
+    /// Returns the parts of the data of an image, which consists of `bytes`.
+    pub(super) fn of(file: &File<'_>, bytes: &[u8]) -> Self {
         let is_data = |kind| {
             matches!(
                 kind,
@@ -49,6 +55,13 @@ impl Data {
         }
         let ends = data.sections.iter().map(|section| section.end);
         data.borders.extend(ends);
+        // Reading all code takes time, and no part is looked up if the image declares its stacks.
+        let has_stacks = stacks::declared(file).is_ok_and(|stacks| !stacks.is_empty());
+        if let Ok(image) = Image::parse(bytes)
+            && !has_stacks
+        {
+            data.borders.extend(stack_pointers::constants(&image));
+        }
         data
     }
 

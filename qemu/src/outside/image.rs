@@ -72,7 +72,7 @@ impl Image {
             code: code.with_context(|| format!("image {shown}"))?,
             declared: declared_code(&file),
             unreadable: unreadable.map(ToString::to_string),
-            data: Data::of(&file),
+            data: Data::of(&file, &data),
             functions: Symbols::of(&file),
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
