@@ -121,6 +121,22 @@ fn the_address_may_be_an_argument_of_the_function_that_sets_the_register() {
     judge("derived-vectors-argument", AARCH64, &program);
 }
 
+/// If the register gets the address of the table itself, no return from a trap is needed.
+#[test]
+fn vectors_that_never_return_have_rows_of_trap_code() {
+    let direct =
+        "adrp x8, vectors\n add x8, x8, :lo12:vectors\n msr sp_el0, x1\n msr vbar_el1, x8\n isb";
+    judge(
+        "derived-vectors-endless",
+        AARCH64,
+        &kernel(direct, &TRAP, "b ."),
+    );
+    let argument = "adr x0, vectors\n msr sp_el0, x1\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n mov x3, x0\n msr vbar_el1, x3\n ret\n.size set, . - set\nrest:";
+    let program =
+        kernel(argument, &TRAP, "b .").replace(".size outer, . - outer\nhandle", "handle");
+    judge("derived-vectors-endless-argument", AARCH64, &program);
+}
+
 /// Without one of these facts the code is not known to be a vector table.
 #[test]
 fn other_code_has_no_rows_of_trap_code() {
@@ -138,12 +154,10 @@ fn other_code_has_no_rows_of_trap_code() {
     ] {
         judge(name, AARCH64, &kernel(setter, &NONE, "eret"));
     }
-    let set = "adr x0, vectors\n msr vbar_el1, x0";
-    judge(
-        "derived-vectors-endless",
-        AARCH64,
-        &kernel(set, &NONE, "b ."),
-    );
+    // The argument of the call is unknown, and no slot leads to a return from a trap.
+    let setter = "adr x0, vectors\n ldr x0, [x0]\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
+    let program = kernel(setter, &NONE, "b .").replace(".size outer, . - outer\nhandle", "handle");
+    judge("derived-vectors-unknown-argument", AARCH64, &program);
 }
 
 /// Where directives begin, the code before them may have called: the link register has another value then.

@@ -6,13 +6,16 @@ use unwind::sframe::Row;
 use super::Claims;
 use super::entered::Entered;
 use crate::architecture::{VectorTable, is_set_by};
-use crate::instruction::Register;
+use crate::instruction::{Effect, Flow, Operand, Register};
+
+/// How many instructions before one are looked at for the constant that it uses.
+const STRAIGHT: usize = 32;
 
 impl Claims<'_> {
     /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address
     /// that is named in a function that sets the register for it, or in a caller of such a function. No call leads to its slots, no slot is in
-    /// the middle of a function, and at least one slot leads to a return from a trap. If no code sets the register with the other stack
-    /// pointer, all exceptions come from code with the same stack pointer.
+    /// the middle of a function, and at least one slot leads to a return from a trap, or the register is seen to get the address. If no code
+    /// sets the register with the other stack pointer, all exceptions come from code with the same stack pointer.
     pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
         let Some(form) = self.convention.vectors else {
             return Vec::new();
@@ -27,6 +30,7 @@ impl Claims<'_> {
         tables.sort_unstable();
         tables.dedup();
         tables.retain(|table| table.is_multiple_of(form.alignment()));
+        let loaded = self.loaded(form.register);
         let slots = tables.iter().filter_map(|table| {
             let all = form.slots(*table, has_other_stack).map(|(at, row)| {
                 let start = self.program.extent(at).start;
@@ -36,9 +40,52 @@ impl Claims<'_> {
             });
             let all: Vec<(u32, &'static Row)> = all.collect::<Option<_>>()?;
             let ends = |(number, _): &(u32, &Row)| entered.ends_in_trap_return[*number as usize];
-            all.iter().any(ends).then_some(all)
+            let is_table = loaded.contains(table) || all.iter().any(ends);
+            is_table.then_some(all)
         });
         slots.flatten().collect()
+    }
+
+    /// The constants that a register is set to, as far as the instructions right before show, or those right before a call of the function.
+    fn loaded(&self, register: Register) -> FxHashSet<u64> {
+        let mut all = FxHashSet::default();
+        for setter in self.sets(register) {
+            let source = |effect: &Effect| match effect {
+                Effect::Set(to, Operand::Sum(from, 0)) if *to == register => Some(*from),
+                _ => None,
+            };
+            let Some(source) = self.graph.effects(setter).iter().find_map(source) else {
+                continue;
+            };
+            let before = self.straight_before(setter);
+            let constant = |before: &[u32]| {
+                let before = before.iter().map(|number| self.graph.node(*number).at);
+                let before: Vec<u64> = before.collect();
+                self.architecture.constant(self.program, source, &before)
+            };
+            let own = constant(&before);
+            let first = before.last().map_or(setter, |first| *first);
+            let calls = (0..self.graph.nodes.len() as u32)
+                .filter(|call| self.graph.node(*call).target_of_call() == Some(first));
+            let arguments = calls
+                .filter_map(|call| constant(&[&before[..], &self.straight_before(call)].concat()));
+            match own {
+                Some(own) => all.extend([own]),
+                None => all.extend(arguments),
+            }
+        }
+        all
+    }
+
+    /// The instructions before another one, the nearest first, up to one that does more than continue with the next.
+    fn straight_before(&self, number: u32) -> Vec<u32> {
+        let is_before = |(after, before): &(u32, u32)| {
+            let node = self.graph.node(*before);
+            node.next == *after && node.flow == Flow::Next
+        };
+        let pairs = (0..number).rev().map(|before| (before + 1, before));
+        let straight = pairs.take_while(is_before).take(STRAIGHT);
+        straight.map(|(_, before)| before).collect()
     }
 
     /// The extents of the functions that set the register with the address of the table, and of those that call them.
