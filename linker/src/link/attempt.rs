@@ -134,9 +134,11 @@ fn link(
     if after.is_some()
         && left.is_none()
         && script::has_no_such_section(&first.messages)
-        && let Some(after) = find_code(line, linker, names)?
+        && let Some(found) = find_code(line, linker, names)?
+        // GNU ld refuses a section that no script names. Another attempt with the same section would fail, too.
+        && after != Some(&found)
     {
-        return again(Place::After(after), room);
+        return again(Place::After(found), room);
     }
     if is_within && !first.status.success() {
         return not_within();
@@ -345,7 +347,10 @@ fn refused(
                 return Ok(Linked::Done(exit_code(alone.status)));
             }
             let data = Mapped::open(image.path())?;
-            let places = script::places(&Image::parse(&data)?);
+            let mut places = script::places(&Image::parse(&data)?);
+            if !script::has_sections(&line.linker) {
+                places.extend(script::of_linker(&places));
+            }
             let complaint = why.unwrap_or_else(|| script::first_error(&outcome.messages));
             (
                 places,

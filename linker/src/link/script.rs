@@ -217,6 +217,16 @@ pub(super) fn places(image: &Image<'_>) -> Vec<String> {
         .collect()
 }
 
+/// Returns sections after all code that the linker's own script names and that `places` does not contain. GNU ld inserts after such a
+/// section even if the image does not contain the section.
+pub(super) fn of_linker(places: &[String]) -> Vec<String> {
+    let names = [".rodata", ".eh_frame"].map(str::to_owned);
+    names
+        .into_iter()
+        .filter(|name| !places.contains(name))
+        .collect()
+}
+
 /// Whether a linker says that there is no section after which to insert.
 pub(super) fn has_no_such_section(messages: &[u8]) -> bool {
     let messages = String::from_utf8_lossy(messages);

@@ -107,18 +107,60 @@ fn a_script_that_limits_the_size_gets_no_advice_about_regions() {
     }
 }
 
-/// GNU ld puts the tables after the first of the sections that no script names; the other 29 follow.
+/// Assembly with code in 30 sections that no script names.
+fn orphans() -> String {
+    let sections =
+        (0..30).map(|n| format!(".section .code{n}, \"ax\"\n.skip {}, 0x90\n ret\n", n + 1));
+    format!("{CALLS}{}", sections.collect::<String>())
+}
+
+/// GNU ld inserts nothing after a section that no script names, so the tables follow a section that its own script names.
 #[test]
-fn more_code_sections_than_attempts_are_linked_without_tables() {
+fn tables_follow_code_that_no_script_names() {
+    let constants = [
+        ("none", ""),
+        ("constants", ".section .rodata\n.quad 7\n"),
+        ("orphan", ".section .constants, \"a\"\n.quad 7\n"),
+    ];
+    let without_text = "SECTIONS { . = 1M; .code : { *(.text) } .rodata : { *(.rodata) } }";
+    let text_last = "SECTIONS { . = 1M; .eh_frame : { KEEP(*(.eh_frame)) } .text : { *(.text) } }";
+    for (name, linker) in linkers() {
+        for (kind, constants) in constants {
+            let text = format!("{}{constants}", orphans());
+            let (folder, object) = assembled(&format!("alone_orphans_{name}_{kind}"), &text);
+            fs::write(folder.join("without.ld"), without_text).unwrap();
+            fs::write(folder.join("last.ld"), text_last).unwrap();
+            for more in [
+                &[][..],
+                &["-T", "without.ld"],
+                &["-T", "last.ld"],
+                &["-z", "noseparate-code"],
+            ] {
+                let arguments = ["-e", "_start", "-o", "image", "--sframe-require"];
+                let arguments = [&[&*linker], &arguments[..], more, &[&object]].concat();
+                let output = run(&folder, &arguments);
+                assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+                let check = sframe(&["check"], &folder.join("image"));
+                assert!(check.status.success(), "{}", stdout(&check));
+            }
+        }
+    }
+}
+
+/// The script discards each section that could contain the tables.
+#[test]
+fn code_without_constants_that_no_script_names_is_linked_without_tables() {
     let (_, ld) = &linkers()[0];
-    let orphans: String = (0..30)
-        .map(|n| format!(".section .code{n}, \"ax\"\n.skip {}, 0x90\n ret\n", n + 1))
-        .collect();
-    let (folder, object) = assembled("alone_orphans", &format!("{CALLS}{orphans}"));
-    let arguments = [&**ld, "-e", "_start", "-o", "image", &object];
+    let (folder, object) = assembled("alone_orphans", &orphans());
+    let script =
+        "SECTIONS { . = 1M; .text : { *(.text) } /DISCARD/ : { *(.eh_frame) *(.rodata) } }";
+    fs::write(folder.join("image.ld"), script).unwrap();
+    let arguments = [
+        &**ld, "-e", "_start", "-o", "image", "-T", "image.ld", &object,
+    ];
     let output = run(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    let warning = "sframe-link: warning: image is linked without unwind tables: sframe-link found no place for the unwind tables after the last section with code: ";
+    let warning = "sframe-link: warning: image is linked without unwind tables: the linker cannot place unwind tables after section .code29: ";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
     let image = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&image).unwrap();
