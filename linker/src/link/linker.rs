@@ -126,8 +126,8 @@ impl Linker {
         drop(response);
         Ok(Outcome {
             status: result.status,
-            output: result.stdout,
-            messages: result.stderr,
+            output: names.shown(&result.stdout),
+            messages: names.shown(&result.stderr),
         })
     }
 }

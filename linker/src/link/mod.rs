@@ -51,7 +51,7 @@ pub use tables::Tables;
 pub(crate) use write::TOO_FAR;
 
 use crate::whole;
-use temporary::{Names, Temporary};
+use temporary::{Names, Temporary, Unwritable};
 
 /// The linker-script fragment with the output sections of the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
@@ -83,27 +83,46 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
         outcome.pass_on();
         return Ok(exit_code(outcome.status));
     }
-    let inputs = inputs::find(&line.linker);
-    if line.format.is_none()
-        && inputs.as_ref().is_ok_and(|inputs| !inputs.is_any())
-        && let Some(code) = question(&line, &linker, names)?
+    let mut result = with_tables(&line, &linker, names);
+    if result.as_ref().is_err_and(|why| why.is::<Unwritable>())
+        && let Some(code) = unwritable(&line, &linker, names)
     {
-        return Ok(code);
+        result = Ok(code);
     }
-    let result = inputs
-        .and_then(|inputs| match &line.format {
-            Some(format) => {
-                let why = format!("the output format {format} cannot contain unwind tables");
-                untabled::link(&line, &linker, names, &why)
-            }
-            None => attempt::link_and_fill(&line, &linker, names, &inputs),
-        })
-        .with_context(|| format!("{}", line.output.display()));
+    let result = result.with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
         // The last image must not be taken for this one. An error only means that there is none.
         let _ = std::fs::remove_file(&line.output);
     }
     result
+}
+
+fn with_tables(line: &CommandLine, linker: &Linker, names: &Names) -> Result<ExitCode> {
+    let inputs = inputs::find(&line.linker);
+    if line.format.is_none()
+        && inputs.as_ref().is_ok_and(|inputs| !inputs.is_any())
+        && let Some(code) = question(line, linker, names)?
+    {
+        return Ok(code);
+    }
+    match &line.format {
+        Some(format) => {
+            let why = format!("the output format {format} cannot contain unwind tables");
+            untabled::link(line, linker, names, &why)
+        }
+        None => attempt::link_and_fill(line, linker, names, &inputs?),
+    }
+}
+
+/// Runs the linker alone if this program cannot write next to the output. The linker's message names the output. Returns `None` if the linker can write the output, or
+/// cannot be run.
+fn unwritable(line: &CommandLine, linker: &Linker, names: &Names) -> Option<ExitCode> {
+    let outcome = untabled::run(line, linker, &names.elsewhere(), Vec::new()).ok()?;
+    (!outcome.status.success()).then(|| {
+        outcome.show(None);
+        outcome.pass_on();
+        exit_code(outcome.status)
+    })
 }
 
 /// Runs the linker on arguments that name nothing to link. `None` if they want an image all the same, as a script can name inputs, or if the

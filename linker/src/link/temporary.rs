@@ -18,10 +18,22 @@ const INPUTS: [&str; 2] = ["o", "ld"];
 const MOST: usize = 255;
 const ADDED: usize = 40;
 
+/// The error for a temporary file that cannot be written.
+#[derive(Debug)]
+pub(super) struct Unwritable(PathBuf);
+
+impl std::fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot write {}", self.0.display())
+    }
+}
+
 /// The names of a link's temporary files, which no other link has until this is dropped. They are the same in every build, unless two links
 /// of a file run at once, because a linker may write them to its output (a map file).
 #[derive(Debug)]
 pub(super) struct Names {
+    /// The file that the link writes.
+    file: PathBuf,
     /// What the names begin with.
     base: PathBuf,
     lock: PathBuf,
@@ -46,6 +58,7 @@ impl Names {
                 Ok(None) => number += 1,
                 opened => {
                     return Self {
+                        file: file.to_owned(),
                         base,
                         lock,
                         _file: opened.ok().flatten(),
@@ -55,8 +68,31 @@ impl Names {
         }
     }
 
+    /// Names for the same file in the folder for temporary files, for a link that cannot write next to the file.
+    pub(super) fn elsewhere(&self) -> Self {
+        let name = self.file.file_name().unwrap_or_default();
+        Self::of(&std::env::temp_dir().join(name))
+    }
+
     pub(super) fn path(&self, extension: &str) -> PathBuf {
         with_extension(&self.base, extension)
+    }
+
+    /// Replaces the name of the temporary image in the linker's messages with the name that the user passed.
+    pub(super) fn shown(&self, messages: &[u8]) -> Vec<u8> {
+        let temporary = self.path("image").into_os_string();
+        let mut shown = Vec::with_capacity(messages.len());
+        let mut rest = messages;
+        while let [first, after @ ..] = rest {
+            if let Some(after) = rest.strip_prefix(temporary.as_encoded_bytes()) {
+                shown.extend_from_slice(self.file.as_os_str().as_encoded_bytes());
+                rest = after;
+            } else {
+                shown.push(*first);
+                rest = after;
+            }
+        }
+        shown
     }
 }
 
@@ -160,7 +196,7 @@ impl Temporary {
         let this = Self::named(names, extension);
         match fs::remove_file(&this.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot write {}", this.path.display()))
+                Err(error).with_context(|| Unwritable(this.path.clone()))
             }
             _ => Ok(this),
         }
@@ -183,8 +219,7 @@ impl Temporary {
     /// Writes a file.
     pub(super) fn written(names: &Names, extension: &str, content: &[u8]) -> Result<Self> {
         let this = Self::named(names, extension);
-        fs::write(&this.path, content)
-            .with_context(|| format!("cannot write {}", this.path.display()))?;
+        fs::write(&this.path, content).with_context(|| Unwritable(this.path.clone()))?;
         Ok(this)
     }
 

@@ -170,6 +170,35 @@ fn code_without_constants_that_no_script_names_is_linked_without_tables() {
     assert!(!folder.join("image").exists());
 }
 
+/// If this program cannot write next to the output, the linker's messages name what the user passed.
+#[test]
+fn an_output_that_cannot_be_written_is_named_by_the_linker_alone() {
+    for (name, linker) in linkers() {
+        let (folder, object) = assembled(&format!("alone_nowhere_{name}"), CALLS);
+        fs::write(folder.join("file"), "").unwrap();
+        for path in ["nodir/image", "file/image", "no/such/folder/image"] {
+            let arguments = ["-e", "_start", "-o", path, &object];
+            let output = run(&folder, &[&[&*linker], &arguments[..]].concat());
+            let mut alone = Command::new(linker.trim_start_matches("--sframe-linker="));
+            let alone = alone.current_dir(&folder).args(arguments).output().unwrap();
+            assert_eq!(output.status.code(), alone.status.code(), "{name}");
+            assert_eq!(stderr(&output), stderr(&alone), "{name}");
+        }
+    }
+}
+
+/// Messages about the image name the output, and not a temporary file.
+#[test]
+fn warnings_of_the_linker_name_the_output() {
+    let (_, ld) = &linkers()[0];
+    let (folder, object) = assembled("alone_names", CALLS);
+    let output = run(&folder, &[ld, "-N", "-e", "_start", "-o", "image", &object]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("image has a LOAD segment"), "{said}");
+    assert!(!said.contains("sframe-link.image"), "{said}");
+}
+
 #[test]
 fn other_formats_are_linked_without_tables() {
     for (name, linker) in linkers() {
