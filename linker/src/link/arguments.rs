@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::options::Options;
 use super::{dependencies, response, switches};
 use crate::os_text::strip_prefix;
+use crate::symbols::package_of;
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,7 @@ impl CommandLine {
         }
         // rustc says `-O1` to the linker of what is compiled with `opt-level` 2 or 3.
         line.options.compare.get_or_insert(is_optimized);
+        line.options.package = Some(package_of(&line.output));
         Ok(line)
     }
 
@@ -193,7 +195,7 @@ mod tests {
                 patched: vec!["three".to_owned()],
                 sframe_room: 65536,
                 symbols_room: 1008,
-                package: None,
+                package: Some("out.dwp".into()),
             }
         );
     }

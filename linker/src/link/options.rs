@@ -46,7 +46,7 @@ pub struct Options {
     pub sframe_room: usize,
     /// `--symbols-room`: the least room for `.symbols`, in bytes.
     pub symbols_room: usize,
-    /// The path of the `.dwp` file, which need not exist. A link has none: it is made of the linked image.
+    /// The path of the `.dwp` file, which need not exist. In a link, the file is of an earlier build, and contains the units that did not change.
     pub package: Option<PathBuf>,
 }
 

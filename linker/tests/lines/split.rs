@@ -143,6 +143,17 @@ fn functions_in_a_dwp_file_are_found() {
         "{}",
         stdout(&check)
     );
+    // A second link reads what the check reads.
+    let lines = answers(&image);
+    let (_, output) = link(&folder, SCRIPT, &["source.o"]);
+    assert!(
+        !stderr(&output).contains("no line information"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(answers(&image), lines);
+    let check = stdout(&sframe(&["check"], &image));
+    assert!(!check.contains("not compared"), "{check}");
     // A copy without the package has nothing to be compared with.
     let copy = folder.join("copy");
     fs::copy(&image, &copy).unwrap();
