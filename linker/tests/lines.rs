@@ -134,7 +134,7 @@ fn function_that_gcc_found_identical_has_no_line_and_the_warning_names_the_flag(
     );
 }
 
-/// Parts, aliases and functions in others' code are of one function: nothing is left out.
+/// Parts and aliases of a function have its lines, and the answer contains all aliases.
 #[test]
 fn parts_and_aliases_of_a_function_have_its_lines() {
     let folder = folder("lines_parts");
@@ -155,7 +155,8 @@ fn parts_and_aliases_of_a_function_have_its_lines() {
     assert!(!warned.contains("no line information for"), "{warned}");
     let start = address_of(&image, "_start");
     let answer = lookup(&image, start);
-    assert!(answer.starts_with("zlias+0x0/"), "{answer}");
+    let names = "zlias (or _start or alias_with_a_longer_name)+0x0/";
+    assert!(answer.starts_with(names), "{answer}");
     assert!(answer.ends_with("source.c:6"), "{answer}");
     let answer = lookup(&image, address_of(&image, "_start.cold"));
     assert!(

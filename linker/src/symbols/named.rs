@@ -69,17 +69,12 @@ pub(super) fn choose(symbols: &mut Symbols, dwarf: &Dwarf<Reader<'_>>) -> Result
                 .find(|(_, name)| !is_folded(name))
         };
         let at = best.or_else(other).map_or(0, |(at, _)| at);
-        let (chosen, has_code) = match functions.clone().nth(at) {
-            Some(name) => (
-                rank(name),
-                functions.clone().any(|name| found.live.contains(name)),
-            ),
-            None => continue,
+        let Some(chosen) = functions.clone().nth(at).map(|name| rank(name)) else {
+            continue;
         };
         symbol.is_folded = functions.clone().any(|name| is_folded(name));
-        // Other names of a function in debug information are of this function.
-        let is_equal =
-            |at: usize, name: &str| !has_code && at <= symbol.equal() && rank(name) == chosen;
+        // Debug information contains the function with only one of its names, so that it does not show which name a caller used.
+        let is_equal = |at: usize, name: &str| at <= symbol.equal() && rank(name) == chosen;
         let or = functions
             .enumerate()
             .filter(|(other, name)| *other != at && (is_folded(name) || is_equal(*other, name)));
@@ -108,8 +103,6 @@ struct Found {
     folded: FxHashSet<String>,
     /// The names that calls have.
     called: FxHashSet<String>,
-    /// The names of functions with code.
-    live: FxHashSet<String>,
 }
 
 impl Found {
@@ -130,12 +123,10 @@ impl Found {
             while let Some(entry) = entries.next_dfs().context(damaged)? {
                 let tag = entry.tag();
                 let (name, named) = if tag == DW_TAG_subprogram {
-                    let is_removed = is_removed(unit, entry).context(damaged)?;
-                    let name = is_removed.and_then(|_| name(unit, entry, REFERENCES));
-                    match is_removed {
-                        Some(true) => (name, &mut found.folded),
-                        _ => (name, &mut found.live),
+                    if !is_removed(unit, entry).context(damaged)? {
+                        continue;
                     }
+                    (name(unit, entry, REFERENCES), &mut found.folded)
                 } else if tag == DW_TAG_call_site {
                     (called(unit, entry, DW_AT_call_origin), &mut found.called)
                 } else if tag == DW_TAG_GNU_call_site {
@@ -152,13 +143,13 @@ impl Found {
     }
 }
 
-/// Whether the code of a function is not in the image; `None`: it has none.
+/// Whether a function has code that is not in the image.
 fn is_removed<'a>(
     unit: UnitRef<'_, Reader<'a>>,
     entry: &DebuggingInformationEntry<Reader<'a>>,
-) -> gimli::Result<Option<bool>> {
+) -> gimli::Result<bool> {
     let mut ranges = unit.die_ranges(entry)?;
-    Ok(ranges.next()?.map(|range| range.begin <= REMOVED))
+    Ok(ranges.next()?.is_some_and(|range| range.begin <= REMOVED))
 }
 
 /// The name of what an entry refers to by this attribute.

@@ -2,7 +2,10 @@
 
 use object::{Object, ObjectSymbol};
 
-use super::{SCRIPT, TARGET, address_of, assemble, compile, folder, link, lookup, succeed, tool};
+use super::{
+    SCRIPT, TARGET, address_of, assemble, compile, folder, link, lookup, sframe, stdout, succeed,
+    tool,
+};
 
 /// Assembly with two global names, of which calls have the longer one.
 #[test]
@@ -156,9 +159,9 @@ int read_file(int x)
     }
 }
 
-/// Names of one function of the source, of which calls have none, are no names of other functions.
+/// Debug information has one of two names, and no call by either name, so that both names are shown.
 #[test]
-fn aliases_in_debug_information_are_one_function() {
+fn aliases_without_calls_are_shown_with_debug_information_too() {
     let folder = folder("named_aliases");
     let text = "
         int read_sector(int *p) { return *p; }
@@ -168,12 +171,17 @@ fn aliases_in_debug_information_are_one_function() {
         int _start(int *p) { return *p; }
     ";
     for (switch, expected) in [
-        ("-g", "read_sector+0x0/"),
+        ("-g", "read_sector (or zz_other_global)+0x0/"),
+        ("-gdwarf-4", "read_sector (or zz_other_global)+0x0/"),
         ("-g0", "read_sector (or zz_other_global)+0x0/"),
     ] {
         compile(&folder, text, &[switch]);
-        let (image, _) = link(&folder, SCRIPT, &["source.o"]);
-        let answer = lookup(&image, address_of(&image, "read_sector"));
-        assert!(answer.starts_with(expected), "{answer}");
+        for level in ["--symbols=all", "--symbols=names", "--symbols=none"] {
+            let (image, _) = link(&folder, SCRIPT, &["source.o", level]);
+            let answer = lookup(&image, address_of(&image, "read_sector"));
+            assert!(answer.starts_with(expected), "{switch} {level}: {answer}");
+            let check = sframe(&["check"], &image);
+            assert!(check.status.success(), "{}", stdout(&check));
+        }
     }
 }
