@@ -32,7 +32,7 @@ pub struct Jumps {
     pub open: FxHashSet<u32>,
     /// Jumps through tables of their function, and where the entries lead.
     pub tabled: FxHashMap<u32, Vec<u32>>,
-    /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
+    /// Addresses of words in data that are entries of tables.
     pub explained: FxHashSet<u64>,
     /// Addresses of instructions that name code which entries are counted from.
     pub explained_names: FxHashSet<u64>,
@@ -61,8 +61,6 @@ struct Others {
     starts: BTreeSet<u64>,
     /// See [`Reader::called`].
     called: FxHashSet<u64>,
-    /// See [`Reader::named_again`].
-    named_again: FxHashSet<u64>,
     convention: &'static Convention,
 }
 
@@ -121,13 +119,9 @@ impl Jumps {
             .collect();
         let convention = architecture.convention();
         let called = called(program, graph, convention);
-        let mut once = FxHashSet::default();
-        let named_again = jumps.named.iter().map(|named| named.address);
-        let named_again = named_again.filter(|address| !once.insert(*address));
         let others = Others {
             starts,
             called,
-            named_again: named_again.collect(),
             convention,
         };
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();

@@ -1,19 +1,47 @@
 //! The tables that indirect jumps read.
 
+use std::cmp::Ordering;
+
 use super::immediate::named_address;
 use super::word::Word;
 use super::{FP, SP, decode, word};
 use crate::instruction::{Effect, Flow, IndirectJump, Operand, Register, TableBase, TableForm};
 use crate::program::Program;
 
+/// An addition of two registers. The second one is extended, and shifted left.
+struct Sum {
+    at: u64,
+    registers: [Register; 2],
+    /// Bytes of the second register that count, and whether their sign is extended.
+    extension: (u8, bool),
+    shift: u32,
+}
+
+impl Sum {
+    /// Returns the sign and the scale that a load gives to the entries of a table, if the second register is an entry.
+    fn sign_and_scale(&self, load: Word) -> Option<(bool, u8)> {
+        let (bytes, is_signed) = self.extension;
+        let size: u8 = 1 << load.bits(30, 2);
+        let is_signed = match (bytes.cmp(&size), load.bits(22, 2)) {
+            (Ordering::Less, _) => return None,
+            (Ordering::Equal, _) => is_signed,
+            // The load extends the sign to 64 bits, or to 32 bits, of which the sum extends the sign, too.
+            (_, 2) => true,
+            (_, 3) if bytes == 8 || !is_signed => return None,
+            (_, 3) => true,
+            _ => false,
+        };
+        let scale = 1_u8.checked_shl(self.shift).filter(|scale| *scale != 0)?;
+        Some((is_signed, scale))
+    }
+}
+
 /// What is found on the way from the jump back to the load of its entry.
 struct Search {
-    /// A bit for each register that the jump's target is computed from.
-    wanted: u64,
-    /// How far an addition shifts a register that may be the entry.
-    shifts: Vec<u32>,
-    /// An addition extends the sign of that register.
-    extends: bool,
+    /// A bit for each register that the jump's target is computed from. Behind a sum: those that its first register, and its second register,
+    /// is computed from.
+    wanted: [u64; 2],
+    sum: Option<Sum>,
     /// Other instructions compute with the registers. An entry then has more forms, and the jump may also go elsewhere.
     is_unsure: bool,
 }
@@ -59,36 +87,41 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         return unknown;
     };
     unknown.register = Some(jump.rn());
-    let wanted = 1 << jump.rn();
     let mut search = Search {
-        wanted,
-        shifts: Vec::new(),
-        extends: false,
+        wanted: [bit(jump.rn()), 0],
+        sum: None,
         is_unsure: false,
     };
     for (index, &at) in before.iter().enumerate() {
         let Some(word) = word(program, at) else { break };
         if is_indexed_load(word) && search.wants(word.rd()) {
+            let label = search.label(word);
             let forms = search.forms(word);
             return IndirectJump {
                 pointer: Some((at, word.rn())),
                 is_indexed: !search.is_unsure
                     && counts_entries(program, word, &before[index + 1..]),
                 counts_from_labels: forms != [ADDRESSES],
+                label,
                 forms,
                 ..unknown
             };
         }
         search.step(word, at);
-        if search.wanted == 0 {
+        if search.wanted == [0, 0] {
             break;
         }
     }
     IndirectJump {
-        unset: search.wanted,
-        is_computed: search.is_unsure || !search.shifts.is_empty(),
+        unset: search.wanted[0] | search.wanted[1],
+        is_computed: search.is_unsure || search.sum.is_some(),
         ..unknown
     }
+}
+
+/// Returns the bit of a register. The zero register has none.
+const fn bit(register: Register) -> u64 {
+    if register < 31 { 1 << register } else { 0 }
 }
 
 /// Returns whether the instruction loads a general register from a base register and an index.
@@ -99,19 +132,34 @@ fn is_indexed_load(word: Word) -> bool {
 
 impl Search {
     fn wants(&self, register: Register) -> bool {
-        register < 31 && self.wanted >> register & 1 == 1
+        (self.wanted[0] | self.wanted[1]) & bit(register) != 0
+    }
+
+    /// Returns the sum of an address and the entry that an instruction loads, and the register with that address. Without it, the search
+    /// is unsure.
+    fn label(&mut self, load: Word) -> Option<(u64, Register)> {
+        let sum = self.sum.as_ref()?;
+        let label = match self.wanted.map(|wanted| wanted & bit(load.rd()) != 0) {
+            [false, true] => Some(sum.registers[0]),
+            [true, false] if sum.shift == 0 && sum.extension.0 == 8 => Some(sum.registers[1]),
+            _ => None,
+        };
+        self.is_unsure |= label.is_none() || sum.sign_and_scale(load).is_none();
+        label
+            .filter(|_| !self.is_unsure)
+            .map(|label| (sum.at, label))
     }
 
     /// Replaces the registers that an instruction writes by those that it computes them from.
     fn step(&mut self, word: Word, at: u64) {
         let Some(instruction) = decode(word, at) else {
-            self.wanted = 0;
+            self.wanted = [0, 0];
             return;
         };
         if matches!(instruction.flow, Flow::Call | Flow::IndirectCall) {
-            self.wanted = 0;
+            self.wanted = [0, 0];
         }
-        let is_wanted = self.wants(word.rd());
+        let parts = self.wanted.map(|wanted| wanted & bit(word.rd()) != 0);
         for effect in &instruction.effects {
             if let Effect::Set(register, value) = effect {
                 // The base register that a load or store moves is a sum. A word of the stack may be one.
@@ -121,31 +169,39 @@ impl Search {
                     _ => false,
                 };
                 self.is_unsure |= is_sum && self.wants(*register);
-                self.wanted &= !(1 << register);
+                self.wanted = self.wanted.map(|wanted| wanted & !bit(*register));
             }
         }
-        if is_wanted {
-            self.sources(word, at);
+        if parts != [false, false] {
+            self.sources(word, at, parts);
         }
     }
 
-    fn sources(&mut self, word: Word, at: u64) {
+    /// Adds the registers that an instruction computes its result from, to those parts of `wanted` that have the result.
+    fn sources(&mut self, word: Word, at: u64, parts: [bool; 2]) {
+        let is_shifted = word.is(0xffe0_0000, 0x8b00_0000);
+        if (is_shifted || word.is(0xffe0_0000, 0x8b20_0000)) && self.sum.is_none() {
+            let registers = [word.rn(), word.rm()];
+            self.wanted[0] |= bit(word.rn());
+            self.wanted[1] = bit(word.rm());
+            self.sum = Some(Sum {
+                at,
+                registers,
+                extension: match is_shifted {
+                    true => (8, false),
+                    false => (1 << word.bits(13, 2), word.bit(15)),
+                },
+                shift: word.bits(10, if is_shifted { 6 } else { 3 }),
+            });
+            return;
+        }
         let mut want = |register: Register| {
-            if register < 31 {
-                self.wanted |= 1 << register;
+            for (wanted, has_result) in self.wanted.iter_mut().zip(parts) {
+                *wanted |= if has_result { bit(register) } else { 0 };
             }
         };
-        // add of two registers: shifted, or extended
-        if word.is(0xffe0_0000, 0x8b00_0000) {
-            want(word.rn());
-            want(word.rm());
-            self.shifts.push(word.bits(10, 6));
-        } else if word.is(0xffe0_0000, 0x8b20_0000) {
-            want(word.rn());
-            want(word.rm());
-            self.shifts.push(word.bits(10, 3));
-            self.extends |= word.bit(15);
-        } else if word.is(0x7fe0_ffe0, 0x2a00_03e0) {
+        if word.is(0x7fe0_ffe0, 0x2a00_03e0) {
+            // mov
             want(word.rm());
         } else if word.is(0x1f00_0000, 0x1100_0000) || word.is(0x1f80_0000, 0x1300_0000) {
             // add of a constant; shifts and extensions
@@ -171,17 +227,14 @@ impl Search {
     /// Returns the forms that fit the load and the additions after it.
     fn forms(&self, load: Word) -> Vec<TableForm> {
         let size = 1 << load.bits(30, 2);
-        if size == 8 && self.shifts.is_empty() {
-            return vec![ADDRESSES];
-        }
-        let is_signed = load.bit(23) || self.extends;
-        let scales: Vec<u8> = match self.shifts[..] {
-            [shift @ 0..=4] if !self.is_unsure => vec![1 << shift],
-            _ => vec![1, 4],
+        let known = match &self.sum {
+            None if size == 8 => return vec![ADDRESSES],
+            Some(sum) if !self.is_unsure => sum.sign_and_scale(load),
+            _ => None,
         };
-        let signs: &[bool] = match self.is_unsure {
-            true => &[false, true],
-            false => &[is_signed],
+        let (signs, scales): (&[bool], &[u8]) = match &known {
+            Some((sign, scale)) => (&[*sign], &[*scale]),
+            None => (&[false, true], &[1, 4]),
         };
         let pairs = signs
             .iter()

@@ -21,10 +21,6 @@ pub(super) struct Reader<'a> {
     pub(super) starts: &'a BTreeSet<u64>,
     /// Addresses of functions that are called directly, or whose call frame information starts with the row of a call.
     pub(super) called: &'a FxHashSet<u64>,
-    /// Addresses of code that several instructions name. One of these instructions may use the address as a pointer.
-    pub(super) named_again: &'a FxHashSet<u64>,
-    /// See [`crate::instruction::IndirectJump`].
-    pub(super) counts_from_labels: bool,
 }
 
 /// What was read.
@@ -32,7 +28,7 @@ pub(super) struct Reader<'a> {
 pub(super) struct Found {
     /// Where the entries lead.
     pub(super) targets: BTreeSet<u64>,
-    /// Addresses of the entries, if these are addresses, and of code that entries are counted from.
+    /// Addresses of the entries, if these are addresses.
     pub(super) explained: Vec<u64>,
 }
 
@@ -46,8 +42,6 @@ impl Reader<'_> {
             labels,
             starts,
             called,
-            named_again,
-            counts_from_labels,
         } = *self;
         let bases: Vec<u64> = match form.base {
             TableBase::Inline => return inline(graph, table, &mut found.targets),
@@ -62,7 +56,6 @@ impl Reader<'_> {
         };
         let is_in_code = program.code(table).is_some();
         for base in bases {
-            let is_label = form.base == TableBase::Named && base != table;
             let mut entries: Vec<u64> = Vec::new();
             let mut at = table;
             while let Some(entry) = entry(program, form, at) {
@@ -103,9 +96,6 @@ impl Reader<'_> {
                 let words = (0u64..).map(|index| table + index * size).zip(&entries);
                 let words = words.filter(|(_, target)| names.contains(**target));
                 found.explained.extend(words.map(|(word, _)| word));
-            }
-            if labels.is_none() && is_label && counts_from_labels && !named_again.contains(&base) {
-                found.explained.push(base);
             }
             found.targets.extend(entries);
         }

@@ -74,8 +74,6 @@ impl Jumps {
             labels: known.labels.as_ref(),
             starts: &others.starts,
             called: &others.called,
-            named_again: &others.named_again,
-            counts_from_labels: jump.counts_from_labels,
         };
         let mut found = Found::default();
         for form in &jump.forms {
