@@ -56,7 +56,7 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::R
         return fs::write(path, bytes);
     }
     let mut file = temporary(path)?;
-    file.write_all(bytes)?;
+    file.as_file_mut().write_all(bytes)?;
     if let Some(permissions) = permissions.or(known.map(|known| known.permissions())) {
         file.as_file().set_permissions(permissions)?;
     }
@@ -64,13 +64,32 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::R
     Ok(())
 }
 
-/// A file in the same folder, which is gone when it is dropped.
+/// A file in the same folder, which is gone when it is dropped. Errors do not name it, because the user did not choose it.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".sframe-");
-    // As for any new file, less what the process takes away (`umask`).
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+    // It has the permissions of any new file, less what the process takes away (`umask`).
+    builder.make_in(folder.unwrap_or(Path::new(".")), |path| {
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_only_the_file_of_the_caller() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("missing/out");
+        for error in [can_write(&path), write(&path, b"")].map(Result::unwrap_err) {
+            let text = format!("{error:#}");
+            let code = io::Error::from_raw_os_error(2);
+            assert_eq!(text, format!("cannot write {}: {code}", path.display()));
+        }
+    }
 }
