@@ -8,11 +8,19 @@ use regex::{Captures, Regex};
 use super::line::pattern;
 use super::{Begin, FAILED_TO_REPORT};
 
-/// The message of a panic as [`core::panic::PanicInfo`] writes it, which can follow other words of a kernel in its line; or a failure of a CPU
-/// without a number.
+/// The message of a panic as [`core::panic::PanicInfo`] writes it, which can follow other words of a kernel in its line; a panic and a Rust
+/// file with a line, as kernels write it that compose the message; or a failure of a CPU without a number.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)|^(?:\[[^\]]*\] *)?fault at 0x[0-9a-f]{16}")
+    pattern(concat!(
+        r"\bpanicked at .*?:[0-9]+:[0-9]+(?::|$)",
+        r"|\b(?i:panic(?:ked)? (?:at|in)) .*?\.rs:[0-9]+\b",
+        r"|^(?:\[[^\]]*\] *)?fault at 0x[0-9a-f]{16}",
+    ))
 });
+
+/// The message of a panic before Rust 1.73, whose words can have several lines. The place follows the words.
+static QUOTED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?s)\bpanicked at '.*', [^\n]*?:[0-9]+:[0-9]+\b"));
 
 /// The first line of a report after which a kernel goes on, behind whatever a console writes before each line.
 static QUESTION: LazyLock<Regex> =
@@ -48,6 +56,9 @@ fn plain(text: &str) -> Cow<'_, str> {
 pub fn has_failure(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
     let text = plain(&text);
+    if QUOTED.is_match(&text) {
+        return true;
+    }
     let mut goes_on = false;
     for line in text.lines().map(str::trim_end) {
         let is_failure = Begin::of(line) == Some(Begin::Failure)
@@ -87,6 +98,13 @@ mod tests {
             "panicked at src/main.rs:1:2: oh",
             "loading ... panicked at /k/a b.rs:10:22:\r\noh\r\n",
             "[0.1] panicked at src/main.rs:1:2",
+            "[cpu0] panicked at src/main.rs:10:5 (cpu 0)\n",
+            "PANIC <panicked at src/main.rs:10:5>, oh\n",
+            "[kernel] Panicked at src/main.rs:10 oh",
+            "KERNEL PANIC AT src/main.rs:10\n",
+            "panic in src/main.rs:10: oh",
+            "[ERR] panicked at 'oh', src/main.rs:10:5 on cpu 0",
+            "[ERR] panicked at 'assertion failed: `(left == right)`\r\n  left: `1`,\r\n right: `2`', src/main.rs:10:5\r\n",
             "fault on cpu 0 at 0x0000000000001000: read",
             "fault at 0x0000000000001000: read",
             "hang on cpu 0: its timer has not ticked for 2 s",
@@ -111,6 +129,9 @@ mod tests {
             "",
             "page fault at 0x1000 handled\n",
             "nobody panicked at all: 12 threads\n",
+            "nobody panicked at all, at 12:30:45 o'clock\n",
+            "does not panic at startup: main.rs has 12 lines\n",
+            "nobody panicked at 'all'\n",
             "booted on x86_64, all well\n",
             "[1] interrupted on cpu 0 at 0x0000000000001000: nmi\n[1] cpu 0, task main, x86_64, build 12, tables verified",
             &breakpoint,
