@@ -83,12 +83,15 @@ impl Verdict {
         match &evidence.ending {
             Some(Ending::Panicked) => return Self::Panicked,
             Some(Ending::Reset) => {
-                return Self::Failed(match processor {
-                    Processor::X86_64 => {
-                        "the machine reset itself (a triple fault) without reporting success or a panic".into()
-                    }
-                    _ => "the machine reset itself without reporting success or a panic".into(),
-                });
+                let cause = match processor {
+                    Processor::X86_64 => " (a triple fault)",
+                    _ => "",
+                };
+                let reported = match ended.has_report {
+                    true => "after the kernel printed a panic or a report",
+                    false => "without reporting success or a panic",
+                };
+                return Self::Failed(format!("the machine reset itself{cause} {reported}"));
             }
             Some(Ending::FromOutside(reason)) => {
                 return Self::Failed(format!(
@@ -138,11 +141,11 @@ impl Verdict {
             ),
             () if !is_off => Self::no_verdict(0, statuses),
             () if statuses.panicked == 0 => Self::Panicked,
+            // The kernel's own report outranks a status that is the same after a panic.
+            () if ended.has_report => Self::Panicked,
             () if !is_success => Self::Failed(
                 "the machine powered off without reporting success or a panic (QEMU ended with status 0)".into(),
             ),
-            // The kernel's own report outranks a status that is the same after a panic.
-            () if ended.has_report => Self::Panicked,
             () => Self::Success,
         }
     }
@@ -240,6 +243,15 @@ mod tests {
         }
         let words = failed(of(Processor::X86_64, Ending::Reset));
         assert!(words.contains("triple fault"), "{words}");
+        let reported = Ended {
+            has_report: true,
+            ..ended(0, ran(Some(Ending::Reset)))
+        };
+        let words = failed(usual(Processor::X86_64, &reported));
+        assert!(
+            words.contains("after the kernel printed a panic"),
+            "{words}"
+        );
     }
 
     /// Of an end by semihosting the monitor says nothing; nor does it if a script hides that QEMU was killed.
@@ -338,7 +350,7 @@ mod tests {
             panicked: 35,
         };
         assert_eq!(of(off, Processor::X86_64, 0), Verdict::Panicked);
-        for processor in [Processor::Aarch64, Processor::Armv7a] {
+        for processor in Processor::ALL {
             assert_eq!(of(Statuses::USUAL, processor, 0), Verdict::Panicked);
         }
         // A kernel that tests its panics succeeds by them.

@@ -12,7 +12,7 @@ pub enum Act<'a> {
     Print(&'a [u8]),
     /// Ends QEMU with this exit status, odd on x86_64.
     Exit(u8),
-    /// Switches the machine off, by PSCI; AArch64 only.
+    /// Switches the machine off, by ACPI or PSCI.
     SwitchOff,
     /// Resets the machine: a triple fault, or PSCI's SYSTEM_RESET.
     Reset,
@@ -79,8 +79,9 @@ fn x86(act: Act) -> Vec<u8> {
         }
         // mov al, status / 2; out 0xf4, al
         Act::Exit(status) => vec![0xb0, status >> 1, 0xe6, 0xf4],
-        // Takes ACPI's tables, or a chipset whose registers firmware has placed.
-        Act::SwitchOff => panic!("no test switches off x86-64"),
+        // The chipset's register for power states is where SeaBIOS places it.
+        // mov dx, 0x604; mov ax, 0x2000; out dx, ax
+        Act::SwitchOff => vec![0x66, 0xba, 0x04, 0x06, 0x66, 0xb8, 0x00, 0x20, 0x66, 0xef],
         // push 0; push 0; lidt [esp]; ud2: an interrupt table without entries. The stack is in low memory.
         Act::Reset => vec![
             0xbc, 0x00, 0x70, 0x00, 0x00, // mov esp, 0x7000

@@ -72,7 +72,7 @@ pub const WAYS: &[(&[Arch], &str, Way)] = &[
         Way::Kernel(&[Act::Exit(0)]),
     ),
     (
-        AARCH64,
+        BOTH,
         "the kernel switches the machine off",
         Way::Kernel(&[Act::SwitchOff]),
     ),
@@ -102,7 +102,12 @@ pub const WAYS: &[(&[Arch], &str, Way)] = &[
         Way::ByScript(&[Act::Exit(101)], "MACHINE \"$@\"; exit 33"),
     ),
     (
-        AARCH64,
+        BOTH,
+        "the kernel prints a panic, and resets the machine",
+        Way::Kernel(&[Act::Print(PANIC), Act::Reset]),
+    ),
+    (
+        BOTH,
         "the kernel prints a panic, and switches the machine off",
         Way::Kernel(&[Act::Print(PANIC), Act::SwitchOff]),
     ),
