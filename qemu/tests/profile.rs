@@ -60,6 +60,11 @@ fn stacks(folded: &str) -> Vec<(Vec<&str>, u64)> {
         .collect()
 }
 
+/// Whether a list ends too early, or is in doubt.
+fn is_incomplete(stack: &[&str]) -> bool {
+    matches!(stack[0], "[incomplete]" | "[in doubt]")
+}
+
 /// Whether it is code of 32-bit ARM that has no proven row: trap code before it has saved its frame, and the division of the toolchain's
 /// `compiler_builtins`, which jumps to a computed place in a loop that is unrolled (`udivsi3.S` of compiler-rt).
 fn has_no_row(kernel: Kernel, stack: &[&str]) -> bool {
@@ -89,7 +94,7 @@ fn shares_are_true(kernel: Kernel) {
     );
     let incomplete = stacks
         .iter()
-        .filter(|(stack, _)| stack[0] == "[incomplete]" && !has_no_row(kernel, stack));
+        .filter(|(stack, _)| is_incomplete(stack) && !has_no_row(kernel, stack));
     let incomplete: u64 = incomplete.map(|(_, count)| count).sum();
     assert!(incomplete * 1000 <= all, "{incomplete} incomplete of {all}");
 
@@ -156,11 +161,7 @@ fn several_cpus_have_a_profile(kernel: Kernel) {
         count(&|it| works(it) && ["start_entry", "start_high", "start_outermost"].contains(&it[0]));
     assert!(all > 200, "{folded}");
     let is_rust = |it: &[&str]| it.iter().any(|name| name.contains("::"));
-    assert_eq!(
-        count(&|it| it[0] == "[incomplete]" && is_rust(it)),
-        0,
-        "{folded}"
-    );
+    assert_eq!(count(&|it| is_incomplete(it) && is_rust(it)), 0, "{folded}");
     assert_eq!(first + others, hard + easy, "{folded}");
     assert!(first * 10 > all && others * 10 > all, "{folded}");
 
@@ -359,7 +360,7 @@ fn no_sample_is_complete_if_the_code_is_not_that_of_the_image() {
         let folded = fs::read_to_string(file).expect("it is written");
         let complete = stacks(&folded)
             .into_iter()
-            .filter(|(stack, _)| stack[0] != "[incomplete]");
+            .filter(|(stack, _)| !is_incomplete(stack));
         // Code before paging is the code that was linked.
         let is_early = |stack: &[&str]| stack.iter().all(|name| name.contains("boot"));
         for (stack, _) in complete {

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use qemu::build::linker;
+use qemu::machine::Arch;
 use setup::assemble;
 
 use crate::ask::asked::Asked;
 use crate::support::built::target;
 use crate::support::report::Report;
 use crate::support::runner::run;
+use crate::support::tiny::{self, Act};
 
 const SCRIPT: &str = "
 ENTRY(_start)
@@ -46,9 +48,20 @@ fn calling(name: &str, calls: &str) -> String {
 
 /// A kernel for AArch64 of these functions and this data, linked by a linker.
 fn linked(folder: &Path, functions: &[String], data: &str, linker: &Path) -> PathBuf {
+    linked_by(folder, functions, data, linker, SCRIPT)
+}
+
+/// The same kernel, linked with another script.
+fn linked_by(
+    folder: &Path,
+    functions: &[String],
+    data: &str,
+    linker: &Path,
+    script: &str,
+) -> PathBuf {
     let text = format!("{}{data}", functions.concat());
     assemble(folder, "aarch64-unknown-none-softfloat", &text).expect("it is assembled");
-    fs::write(folder.join("kernel.ld"), SCRIPT).expect("a file can be written");
+    fs::write(folder.join("kernel.ld"), script).expect("a file can be written");
     let mut link = Command::new(linker);
     link.args("-T kernel.ld -o kernel input.o".split(' '));
     let output = link.current_dir(folder).output().expect("it starts");
@@ -239,4 +252,53 @@ fn a_profile_names_what_is_not_declared() {
         assert!(!folded.contains("[incomplete]"), "{folded}");
         fs::remove_file(profile).expect("it is there");
     }
+}
+
+/// The stack is declared, so that only the row of one function is in doubt.
+#[test]
+fn a_profile_tells_a_doubt_from_a_list_that_ends_too_early() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let off = "mov w0, #8\n movk w0, #0x8400, lsl #16\n hvc #0\n b .";
+    let start =
+        format!(".cfi_undefined x30\n {BEGIN}\n movz x0, #0x10, lsl #16\n bl serve\n {off}");
+    let functions = [
+        function("_start", &start),
+        calling("serve", "1: bl note\n subs x0, x0, #1\n b.ne 1b"),
+        function("note", NOTE),
+    ];
+    let declared = ".data\n.balign 8\n.globl STACKS_BOOT\nSTACKS_BOOT: .quad stack_end - 4096, 1, 4096, 0, 4096\n";
+    let data = stack_of(4096) + declared;
+    let linker = linker::build(&target()).expect("sframe-link is built");
+    let image = linked(folder.path(), &functions, &data, &linker);
+    let profile = folder.path().join("profile.folded");
+    let [image, file] = [&image, &profile].map(|path| path.to_str().expect("a path in UTF-8"));
+    let words = ["--profile-rate", "100", "--image", image, "--profile", file];
+    let ran = run(words).expect(0);
+    let ran = ran.expect_words(" samples end at the outermost function, but are in doubt");
+    assert!(!ran.words.contains("incomplete"), "{}", ran.words);
+    let folded = fs::read_to_string(profile).expect("it is written");
+    for stack in ["\n_start;serve ", "[in doubt];_start;serve;note "] {
+        assert!(format!("\n{folded}").contains(stack), "{folded}");
+    }
+}
+
+/// The command boots a kernel at another address than that of the image.
+#[test]
+fn a_profile_reports_that_no_sample_is_in_the_image() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let booted = tiny::image(folder.path(), Arch::Aarch64, &[Act::Spin]);
+    let off = "mov w0, #8\n movk w0, #0x8400, lsl #16\n hvc #0\n b .";
+    let functions = [function("_start", &format!(".cfi_undefined x30\n {off}"))];
+    let script = SCRIPT.replace("0x40200000", "0x40300000");
+    let image = linked_by(folder.path(), &functions, "", &gnu_ld(), &script);
+    let profile = folder.path().join("profile.folded");
+    let [booted, image, file] =
+        [&booted, &image, &profile].map(|path| path.to_str().expect("a path in UTF-8"));
+    let words = format!(
+        "--guest-timeout 1 --profile-rate 10 --image {image} --profile {file} -- qemu-system-aarch64 -M virt -cpu max -nographic \
+         -kernel {booted}"
+    );
+    run(words.split(' '))
+        .expect(124)
+        .expect_words("no sample is in the code of the image");
 }

@@ -45,7 +45,9 @@ pub enum Base {
     Undeclared,
     /// The same, but frames are in doubt: a row was not proven, for example.
     UndeclaredInDoubt,
-    /// There may be other callers, or frames are in doubt.
+    /// The frame is the outermost function's, on a stack that the image declares, but frames are in doubt.
+    InDoubt,
+    /// There may be other callers.
     Incomplete,
 }
 
@@ -154,6 +156,7 @@ impl Callers {
                 None => Base::Undeclared,
                 Some(_) => Base::UndeclaredInDoubt,
             },
+            (Some(End::Outermost), _) => Base::InDoubt,
             _ => Base::Incomplete,
         };
         (found, base)

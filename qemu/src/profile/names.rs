@@ -13,6 +13,8 @@ const INCOMPLETE: &str = "[incomplete]";
 const UNDECLARED: &str = "[undeclared stack]";
 /// The root of the same, if frames are in doubt.
 const UNDECLARED_IN_DOUBT: &str = "[undeclared stack, in doubt]";
+/// The root of what ends at the outermost function, if frames are in doubt.
+const IN_DOUBT: &str = "[in doubt]";
 
 /// Code that runs, or that waits for what it has called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +96,7 @@ impl Names<'_> {
             Base::Complete => {}
             Base::Undeclared => frames.push(Frame::without_place(UNDECLARED)),
             Base::UndeclaredInDoubt => frames.push(Frame::without_place(UNDECLARED_IN_DOUBT)),
+            Base::InDoubt => frames.push(Frame::without_place(IN_DOUBT)),
             Base::Incomplete => frames.push(Frame::without_place(INCOMPLETE)),
         }
         match stack.level {

@@ -57,12 +57,19 @@ impl Samples {
                 Base::UndeclaredInDoubt,
                 "samples have callers from unproven unwind rows, and the start of their stack is unknown",
             ),
+            (
+                Base::InDoubt,
+                "samples end at the outermost function, but are in doubt",
+            ),
             (Base::Incomplete, "samples have incomplete call stacks"),
         ] {
             let count = count(base);
             if count > 0 {
                 text += &format!(", {count} {words}");
             }
+        }
+        if !self.is_entered {
+            text += ", no sample is in the code of the image";
         }
         if let Some(doubt) = callers.doubt() {
             text += &format!(", {doubt}");
