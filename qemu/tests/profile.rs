@@ -317,6 +317,9 @@ fn a_hang_has_a_profile(kernel: Kernel) {
 #[gate]
 fn a_profile_that_cannot_be_written_hides_no_verdict() {
     let folder = tempfile::tempdir().expect("a folder can be made");
+    // A device that can be opened, and is full.
+    let full = folder.path().join("full.svg");
+    std::os::unix::fs::symlink("/dev/full", full).expect("a link can be made");
     for (exits, status, failed_status) in [(33, 0, 1), (101, 101, 101)] {
         let image = tiny::image(folder.path(), Arch::Aarch64, &[Act::Exit(exits)]);
         let words = ["--profile-rate", "62500000"];
@@ -330,7 +333,7 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
         assert_eq!(stack[..], ["[incomplete]", "[outside the image]"]);
         assert!((7..16).contains(count), "{count} instructions");
 
-        let (failed, _) = ran(&image, folder.path(), "nowhere/1.svg", &words);
+        let (failed, _) = ran(&image, folder.path(), "full.svg", &words);
         let says = "error: cannot make a profile of tiny-aarch64: cannot write ";
         failed.expect(failed_status).expect_words(says);
     }

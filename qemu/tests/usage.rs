@@ -43,6 +43,31 @@ fn an_unknown_architecture_lists_the_known() {
         .expect_words("x86_64, aarch64");
 }
 
+/// The kernel does not boot: it would be in vain.
+#[gate]
+fn a_file_that_cannot_be_written_stops_the_boot() {
+    use crate::support::tiny::{self, Act};
+    use qemu::machine::Arch;
+
+    let folder = tempfile::tempdir().unwrap();
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
+    let image = image.to_str().unwrap();
+    for (option, name) in [
+        ("--profile", "missing/out.svg"),
+        ("--screenshot", "missing/out.png"),
+        ("--screenshot", ""),
+    ] {
+        let file = folder.path().join(name);
+        let file = file.to_str().unwrap();
+        let ran = run(["--image", image, option, file]).expect(2);
+        let ran = ran.expect_words(&format!("cannot write {}: ", file.trim_end_matches('/')));
+        assert!(!ran.words.contains(".sframe-"), "{}", ran.words);
+        assert!(ran.serial.is_empty(), "nothing was booted");
+    }
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1, "only the image");
+}
+
 /// Cargo says to what it starts that it is there; nobody does so to an installed program.
 #[gate]
 fn an_installed_runner_has_its_own_name() {

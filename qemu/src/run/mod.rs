@@ -54,6 +54,10 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
     if let Some(folder) = &cli.dump {
         dump::prepare(folder).map_err(Failure::usage)?;
     }
+    // A boot can take long, and its profile longer.
+    for file in [&cli.profile, &cli.screenshot].into_iter().flatten() {
+        linker::whole::can_write(file).map_err(Failure::usage)?;
+    }
     match &cli.image {
         Some(image) => run_image(cli, image),
         None => run_scenarios(cli),
