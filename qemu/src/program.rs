@@ -34,6 +34,19 @@ fn name(path: &Path, by_cargo: bool) -> String {
     }
 }
 
+/// Returns a path as one word of a command for a shell, so that a message can show a command that the user copies.
+#[must_use]
+pub fn word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./+:@%=,".contains(c);
+    // A program takes a word that begins with a dash for an option.
+    let start = if text.starts_with('-') { "./" } else { "" };
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => format!("{start}{text}"),
+        false => format!("'{start}{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// Examples with what this program is called now. What is said of them stays in one column.
 #[must_use]
 pub fn examples(text: &str) -> String {
@@ -74,6 +87,30 @@ mod tests {
         std::fs::write(folder.path().join(LOCK), "").unwrap();
         assert_eq!(name(&path, false), "unwind-qemu");
         assert_eq!(name(&path, true), "cargo run --");
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        for name in [
+            "a/b-c.elf",
+            "größe",
+            "a b",
+            "it's $HOME",
+            "-x",
+            "-a b",
+            "~",
+            "#;&*?",
+        ] {
+            let script = format!("printf %s {}", word(Path::new(name)));
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output();
+            let output = output.expect("a shell starts").stdout;
+            let text = String::from_utf8(output).expect("text");
+            assert_eq!(text.strip_prefix("./").unwrap_or(&text), name);
+            assert!(!text.starts_with('-'), "{text}");
+        }
+        assert_eq!(word(Path::new("my-kernel")), "my-kernel");
     }
 
     #[test]

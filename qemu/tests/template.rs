@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use qemu::build::Profile;
 use qemu::template::{FILES, KINDS, Kind};
@@ -153,6 +154,38 @@ fn new_leaves_a_folder_that_exists_as_it_is() {
         .expect(2)
         .expect_words("already exists");
     assert!(files(folder.path()).is_empty());
+}
+
+/// The message has a command that a shell takes, and names the package.
+#[gate]
+fn new_accepts_a_folder_with_any_name() {
+    let above = tempfile::tempdir().expect("a folder can be made");
+    for (name, package) in [
+        ("my kernel", "corner-shop"),
+        ("kernel-postmortem", "corner-shop"),
+        ("größe", "corner-shop"),
+        ("os_1", "os_1"),
+    ] {
+        let folder = above.path().join(name);
+        let path = folder.to_str().expect("a path of text");
+        let ran = run(["new", "--kind", "multiboot", path]).expect(0);
+        let (_, command) = ran.words.rsplit_once("type: ").expect("a command");
+        let (cd, _) = command.split_once(" && ").expect("two commands");
+        let output = Command::new("sh")
+            .args(["-c", &format!("{cd} && pwd")])
+            .output();
+        let output = output.expect("a shell starts").stdout;
+        let there = PathBuf::from(String::from_utf8_lossy(&output).trim_end());
+        let [there, folder] = [there, folder].map(|path| path.canonicalize().expect("a folder"));
+        assert_eq!(there, folder);
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("it is written");
+        assert!(
+            manifest.contains(&format!("name = {package:?}\n")),
+            "{manifest}"
+        );
+        let names_it = ran.words.contains(&format!("in package {package}"));
+        assert_eq!(names_it, name != package, "{}", ran.words);
+    }
 }
 
 #[gate]

@@ -12,7 +12,7 @@ use super::words::size;
 use super::{ABOUT, HOW_TO, IMAGE, MEMORY, SENT};
 use crate::decode::Symbolizer;
 use crate::machine::{Source, Stopped};
-use crate::program::called;
+use crate::program::{called, word};
 use crate::words::say;
 
 /// Keeps dumps in a folder.
@@ -35,7 +35,7 @@ pub struct Kept {
 pub fn say_kept(kept: Result<Kept>) {
     match kept {
         Ok(kept) => {
-            let (path, size) = (kept.path.display(), size(kept.bytes));
+            let (path, size) = (word(&kept.path), size(kept.bytes));
             say(format_args!(
                 "saved a dump of {size}; to read the dump, type: {program} autopsy {path}",
                 program = called()

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 
 use crate::image::panic_handler;
+use crate::program::word;
 
 /// What `--gdb` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl GdbStub {
     /// What to type in another terminal, for gdb to be there.
     #[must_use]
     pub fn connect(&self, image: &Path) -> String {
-        let image = image.display();
+        let image = word(image);
         format!("gdb-multiarch {image} -ex 'target remote {self}'")
     }
 

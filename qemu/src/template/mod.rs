@@ -19,6 +19,7 @@ pub use pages::section;
 pub use parts::{KERNELS, write};
 pub use steps::apply;
 
+use crate::program::{called, word};
 use crate::status::{Failure, Status};
 use crate::words::say;
 
@@ -42,7 +43,7 @@ pub struct New {
     #[arg(long, value_name = "CHECKOUT")]
     pub path: Option<PathBuf>,
 
-    /// Folder to create, which must not exist yet; the folder's name becomes the package name
+    /// Folder to create, which must not exist yet; the folder's name becomes the package name if cargo accepts the name
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -61,14 +62,22 @@ pub fn new(arguments: &New) -> Result<Status, Failure> {
     };
     let kind = Kind::find(name).map_err(Failure::usage)?;
     let folder = arguments.folder.as_deref().with_context(|| {
-        format!("the argument FOLDER is missing; type: unwind-qemu new --kind {name} my-kernel")
+        format!(
+            "the argument FOLDER is missing; type: {program} new --kind {name} my-kernel",
+            program = called()
+        )
     });
     let folder = folder.map_err(Failure::usage)?;
     check(folder, arguments.path.as_deref()).map_err(Failure::usage)?;
     kind.write_whole(folder, arguments.path.as_deref())?;
+    let package = match package_name(folder) {
+        Some(_) => String::new(),
+        None => format!(" in package {NAME}, because the folder's name cannot be the package name"),
+    };
     say(format_args!(
-        "the kernel is in {folder}; type: cd {folder} && cargo run",
-        folder = folder.display()
+        "the kernel is in {folder}{package}; type: cd {word} && cargo run",
+        folder = folder.display(),
+        word = word(folder)
     ));
     Ok(Status::Success)
 }
@@ -159,9 +168,7 @@ impl Kind {
                 concat!("\"", env!("CARGO_PKG_VERSION"), "\""),
             )?,
         }
-        if let Some(name) = folder.file_name().and_then(|name| name.to_str())
-            && is_package_name(name)
-        {
+        if let Some(name) = package_name(folder) {
             replace(
                 "Cargo.toml",
                 &format!("name = {NAME:?}"),
@@ -188,8 +195,12 @@ impl Kind {
     }
 }
 
-/// Whether cargo takes a name for that of a package.
-fn is_package_name(name: &str) -> bool {
+/// Returns the folder's name if cargo takes it for the name of a package that uses `kernel-postmortem` and the crates of that.
+fn package_name(folder: &Path) -> Option<&str> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_letter)
+    let name = folder.file_name()?.to_str()?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(is_letter)
+        && !matches!(name, "kernel-postmortem" | "sframe-unwind");
+    is_name.then_some(name)
 }
