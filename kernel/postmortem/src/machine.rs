@@ -84,7 +84,7 @@ impl fmt::Display for Machine {
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
+pub(crate) mod tests {
     use unwind::sframe::Verified;
     use unwind::{Range, RowSource as _};
 
@@ -145,7 +145,7 @@ mod tests {
 
     /// An image that begins with its tables, and these. They contain checksums of ranges of `SIZE` bytes, at these distances from their start. The
     /// ranges contain `byte`; the checksums were computed from bytes of 0xcc.
-    fn with_code_at(distances: &[usize], byte: u8) -> (&'static [u8], &'static [u8]) {
+    pub(crate) fn with_code_at(distances: &[usize], byte: u8) -> (&'static [u8], &'static [u8]) {
         let mut table = TABLE.to_vec();
         for distance in distances {
             table.extend((*distance as u64).to_le_bytes());

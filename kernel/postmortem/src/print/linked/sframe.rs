@@ -40,12 +40,30 @@ pub(super) fn image([code, tables, names]: [Section; 3]) -> Image {
     Image::new(code, tables, names)
 }
 
-/// Returns the ranges of code whose checksums the tables contain; in tables without checksums, the functions with rows.
+/// Returns the ranges of code whose checksums the tables contain, and the functions with rows. Code in writable sections, such as boot
+/// code, has rows but no checksum.
 pub(super) fn code(image: &Image) -> impl Iterator<Item = Range> {
     let checked = image.tables.checked_code();
-    let functions = match image.tables.checked_code().next() {
-        Some(_) => None,
-        None => Some(image.tables.functions()),
-    };
-    checked.chain(functions.into_iter().flatten())
+    checked.chain(image.tables.functions())
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::machine::tests::with_code_at;
+    use crate::tables::ImageTables;
+
+    #[test]
+    fn code_contains_functions_without_checksum() {
+        const APART: usize = 1 << 17;
+        let (bytes, tables) = with_code_at(&[APART], 0xcc);
+        let none = Section::new(&[]);
+        let mut image = Image::new(none, none, none);
+        image.tables = ImageTables::new(tables, bytes.as_ptr() as u64);
+        let checked = image.tables.checked_code().next().expect("a checksum");
+        let function = image.tables.functions().next().expect("a function");
+        assert!(!checked.holds(function.start, 1));
+        let code: Vec<_> = code(&image).collect();
+        assert_eq!(code, [checked, function]);
+    }
 }
