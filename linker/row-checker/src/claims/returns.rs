@@ -3,6 +3,8 @@
 //! It is the least set: at first nobody returns. A function may return if a way out is reached over calls that may return themselves. The
 //! first return that contradicts this would have had to come over calls that had returned before.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::Claims;
 use crate::graph::{Edge, OUT};
 use crate::instruction::Flow;
@@ -49,6 +51,8 @@ impl Claims<'_> {
             }
             self.returns[number as usize] = callee == OUT || is_astray;
         }
+        // Of each call: where its edges lead, other than the one to the instruction after the call.
+        let mut others: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
         while let Some(number) = work.pop() {
             let mut mark = |one: u32, work: &mut Vec<u32>| {
                 if !std::mem::replace(&mut leaves[one as usize], true) {
@@ -65,13 +69,22 @@ impl Claims<'_> {
             for &before in self.predecessors.of(number) {
                 let node = self.graph.node(before);
                 // Behind a call that does not come back, other edges may lead there; one to code that nothing else reaches does not count.
-                let mut leads = node.flow != Flow::Call;
-                if !leads {
-                    let returns = self.returns[before as usize];
-                    self.graph.successors(before, returns, |to, edge| {
-                        leads |= to == number && edge != Edge::Behind;
+                let leads = node.flow != Flow::Call || {
+                    let comes_back = self.returns[before as usize]
+                        && !self.graph.is_at_end[before as usize]
+                        && node.next == number;
+                    // A call can have as many edges as the image has unreached blocks, so they are looked through only once.
+                    let others = others.entry(before).or_insert_with(|| {
+                        let mut others = FxHashSet::default();
+                        self.graph.successors(before, false, |to, edge| {
+                            if edge != Edge::Behind {
+                                others.insert(to);
+                            }
+                        });
+                        others
                     });
-                }
+                    comes_back || others.contains(&number)
+                };
                 if leads {
                     mark(before, &mut work);
                 }
