@@ -51,6 +51,8 @@ pub struct VectorTable {
     pub same_stack: Range<u64>,
     /// The register with the interrupted stack pointer in the other slots.
     pub other_stack: Register,
+    /// The register with the interrupted program counter.
+    pub program_counter: Register,
     /// What is true at the first instruction of a slot: with the same stack pointer, and with another one.
     pub rows: [Row; 2],
 }

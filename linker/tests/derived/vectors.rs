@@ -114,6 +114,9 @@ fn slots_of_a_kernel_with_one_stack_pointer_have_the_same_rows() {
     );
 }
 
+/// The end of a function that calls `set`; and `set`, which sets the register to its argument.
+const SET: &str = "\n.size outer, . - outer\n.type set, %function\nset:\n mov x3, x0\n msr vbar_el1, x3\n ret\n.size set, . - set\nrest:";
+
 #[test]
 fn the_address_may_be_an_argument_of_the_function_that_sets_the_register() {
     let setter = "adr x0, vectors\n msr sp_el0, x1\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
@@ -121,7 +124,7 @@ fn the_address_may_be_an_argument_of_the_function_that_sets_the_register() {
     judge("derived-vectors-argument", AARCH64, &program);
 }
 
-/// If the register gets the address of the table itself, no return from a trap is needed.
+/// Slots need no return from a trap if they lead to a read of the interrupted program counter, or if the register is seen to get the table's address.
 #[test]
 fn vectors_that_never_return_have_rows_of_trap_code() {
     let direct =
@@ -131,10 +134,31 @@ fn vectors_that_never_return_have_rows_of_trap_code() {
         AARCH64,
         &kernel(direct, &TRAP, "b ."),
     );
-    let argument = "adr x0, vectors\n msr sp_el0, x1\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n mov x3, x0\n msr vbar_el1, x3\n ret\n.size set, . - set\nrest:";
-    let program =
-        kernel(argument, &TRAP, "b .").replace(".size outer, . - outer\nhandle", "handle");
-    judge("derived-vectors-endless-argument", AARCH64, &program);
+    let hidden = |code: &str| {
+        code.replace("mrs x9, elr_el1", "mov x9, x1")
+            .replace("msr elr_el1, x9", "nop")
+    };
+    let passed = |setter: &str| {
+        let setter = format!("{setter}\n msr sp_el0, x1\n bl set\n b .{SET}");
+        kernel(&setter, &TRAP, "b .").replace(".size outer, . - outer\nhandle", "handle")
+    };
+    for (name, program) in [
+        (
+            "derived-vectors-endless-hidden",
+            hidden(&kernel(direct, &TRAP, "b .")),
+        ),
+        (
+            "derived-vectors-endless-argument",
+            hidden(&passed("adr x0, vectors")),
+        ),
+        // Only the read of the interrupted program counter shows it.
+        (
+            "derived-vectors-endless-read",
+            passed("adr x0, vectors\n str x0, [sp, #-16]!\n ldr x0, [sp], #16"),
+        ),
+    ] {
+        judge(name, AARCH64, &program);
+    }
 }
 
 /// Without one of these facts the code is not known to be a vector table.
@@ -154,9 +178,10 @@ fn other_code_has_no_rows_of_trap_code() {
     ] {
         judge(name, AARCH64, &kernel(setter, &NONE, "eret"));
     }
-    // The argument of the call is unknown, and no slot leads to a return from a trap.
-    let setter = "adr x0, vectors\n ldr x0, [x0]\n bl set\n b .\n.size outer, . - outer\n.type set, %function\nset:\n msr vbar_el1, x0\n ret\n.size set, . - set\nrest:";
-    let program = kernel(setter, &NONE, "b .").replace(".size outer, . - outer\nhandle", "handle");
+    // No slot leads to a return from a trap or to a read of the interrupted program counter, and the register's value is unknown.
+    let setter = format!("adr x0, vectors\n ldr x0, [x0]\n bl set\n b .{SET}");
+    let program = kernel(&setter, &NONE, "b .").replace(".size outer, . - outer\nhandle", "handle");
+    let program = program.replace("mrs x9, elr_el1", "mov x9, x1");
     judge("derived-vectors-unknown-argument", AARCH64, &program);
 }
 

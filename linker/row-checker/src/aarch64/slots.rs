@@ -3,7 +3,7 @@
 use unwind::sframe::{Base, Row, Rule};
 use unwind::{Kept, aarch64};
 
-use super::{SP_EL0, VBAR_EL1};
+use super::{ELR_EL1, SP_EL0, VBAR_EL1};
 use crate::architecture::VectorTable;
 
 /// Before the first instruction of a slot, the interrupted stack pointer is in a register, and the interrupted program counter in `ELR_EL1`.
@@ -32,6 +32,7 @@ pub(super) static VECTORS: VectorTable = VectorTable {
     count: 16,
     same_stack: 4..8,
     other_stack: SP_EL0,
+    program_counter: ELR_EL1,
     rows: [
         row(Base::StackPointer),
         row(Base::Register(aarch64::SP_EL0)),

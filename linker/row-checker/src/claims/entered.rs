@@ -38,7 +38,8 @@ impl Entered {
 }
 
 impl Claims<'_> {
-    fn leading_to(&self, mut work: Vec<u32>) -> Vec<bool> {
+    /// Returns for each instruction whether control flow from there reaches one of these instructions.
+    pub(super) fn leading_to(&self, mut work: Vec<u32>) -> Vec<bool> {
         let mut leads = vec![false; self.graph.nodes.len()];
         for number in &work {
             leads[*number as usize] = true;

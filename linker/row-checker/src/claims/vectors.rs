@@ -13,9 +13,10 @@ const STRAIGHT: usize = 32;
 
 impl Claims<'_> {
     /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address
-    /// that is named in a function that sets the register for it, or in a caller of such a function. No call leads to its slots, no slot is in
-    /// the middle of a function, and at least one slot leads to a return from a trap, or the register is seen to get the address. If no code
-    /// sets the register with the other stack pointer, all exceptions come from code with the same stack pointer.
+    /// that is named in a function that sets the register for it, or in a caller of such a function. No call leads to its slots, and no slot is
+    /// in the middle of a function. A slot leads to a return from a trap or to a read of the interrupted program counter, or the code
+    /// shows that the register gets this address. If no code sets the register with the other stack pointer, all exceptions come from code
+    /// with the same stack pointer.
     pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
         let Some(form) = self.convention.vectors else {
             return Vec::new();
@@ -31,6 +32,7 @@ impl Claims<'_> {
         tables.dedup();
         tables.retain(|table| table.is_multiple_of(form.alignment()));
         let loaded = self.loaded(form.register);
+        let reads = self.leading_to(self.reads(form.program_counter).collect());
         let slots = tables.iter().filter_map(|table| {
             let all = form.slots(*table, has_other_stack).map(|(at, row)| {
                 let start = self.program.extent(at).start;
@@ -40,10 +42,18 @@ impl Claims<'_> {
             });
             let all: Vec<(u32, &'static Row)> = all.collect::<Option<_>>()?;
             let ends = |(number, _): &(u32, &Row)| entered.ends_in_trap_return[*number as usize];
-            let is_table = loaded.contains(table) || all.iter().any(ends);
+            let reads = |(number, _): &(u32, &Row)| reads[*number as usize];
+            let is_table = loaded.contains(table) || all.iter().any(ends) || all.iter().any(reads);
             is_table.then_some(all)
         });
         slots.flatten().collect()
+    }
+
+    /// Returns the instructions that copy a register.
+    fn reads(&self, register: Register) -> impl Iterator<Item = u32> {
+        let is_copy = move |effect: &Effect| matches!(effect, Effect::Set(_, Operand::Sum(from, 0)) if *from == register);
+        (0..self.graph.nodes.len() as u32)
+            .filter(move |number| self.graph.effects(*number).iter().any(is_copy))
     }
 
     /// The constants that a register is set to, as far as the instructions right before show, or those right before a call of the function.
