@@ -165,7 +165,7 @@ impl State {
     pub fn leave_stack(&mut self, cause: Cause) {
         self.slots.clear();
         for value in &mut self.registers {
-            if matches!(value, Value::Cfa(_)) {
+            if matches!(value, Value::Cfa(_) | Value::CfaAnd(..)) {
                 *value = Value::Unknown(cause);
             }
         }
@@ -204,7 +204,7 @@ impl State {
             cause,
         );
         let is_kept = match value {
-            Value::Cfa(_) | Value::Entry(_) | Value::Code(_) => true,
+            Value::Cfa(_) | Value::CfaAnd(..) | Value::Entry(_) | Value::Code(_) => true,
             // Not a value that the word had before.
             Value::Unknown(cause) => cause.why() == Why::Moved,
             Value::Number(_) => false,

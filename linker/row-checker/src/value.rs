@@ -9,6 +9,8 @@ pub enum Value {
     Unknown(Cause),
     /// The canonical frame address (CFA) plus a number of bytes: the caller's stack pointer before the call.
     Cfa(i32),
+    /// The CFA plus a number of bytes, plus the value of a register at the entry.
+    CfaAnd(i32, Register),
     /// What a register held when the function was entered; see [`RETURN`].
     Entry(Register),
     /// A constant.
@@ -29,6 +31,26 @@ impl Value {
         !matches!(self, Self::Unknown(_))
     }
 
+    /// Returns the sum or the difference of two values, if it is a stack address, such an address plus a register at the entry, or this register. Code
+    /// that checks the stack pointer without a free register adds a register to it, and computes both from the sum.
+    #[must_use]
+    pub fn with(self, other: Self, subtracts: bool) -> Option<Self> {
+        match (self, other) {
+            (Self::Cfa(offset), Self::Entry(register @ 0..64)) if !subtracts => {
+                Some(Self::CfaAnd(offset, register))
+            }
+            (Self::CfaAnd(offset, register), Self::Entry(other))
+                if subtracts && register == other =>
+            {
+                Some(Self::Cfa(offset))
+            }
+            (Self::CfaAnd(offset, register), Self::Cfa(other)) if subtracts && offset == other => {
+                Some(Self::Entry(register))
+            }
+            _ => None,
+        }
+    }
+
     /// The value plus a number of bytes.
     #[must_use]
     pub fn plus(self, bytes: i32, cause: Cause) -> Self {
@@ -36,6 +58,9 @@ impl Value {
         match self {
             _ if bytes == 0 => self,
             Self::Cfa(offset) => offset.checked_add(bytes).map_or(lost, Self::Cfa),
+            Self::CfaAnd(offset, register) => offset
+                .checked_add(bytes)
+                .map_or(lost, |offset| Self::CfaAnd(offset, register)),
             Self::Number(number) => number.checked_add(bytes).map_or(lost, Self::Number),
             Self::Unknown(before) => Self::Unknown(before),
             // Neither that of the caller nor one that was loaded.
@@ -51,6 +76,9 @@ impl PartialEq for Value {
         match (self, other) {
             (Self::Unknown(_), Self::Unknown(_)) => true,
             (Self::Cfa(one), Self::Cfa(two)) | (Self::Number(one), Self::Number(two)) => one == two,
+            (Self::CfaAnd(one, register), Self::CfaAnd(two, other)) => {
+                (one, register) == (two, other)
+            }
             (Self::Entry(one), Self::Entry(two)) => one == two,
             (Self::Code(one), Self::Code(two)) => one == two,
             _ => false,

@@ -52,6 +52,7 @@ others:
 }
 
 /// The rows of a kernel.
+#[derive(Clone, Copy)]
 struct Rows {
     /// The first and the last instruction of `common`.
     first: &'static str,
@@ -157,6 +158,40 @@ fn vectors_that_never_return_have_rows_of_trap_code() {
             passed("adr x0, vectors\n str x0, [sp, #-16]!\n ldr x0, [sp], #16"),
         ),
     ] {
+        judge(name, AARCH64, &program);
+    }
+}
+
+/// Each slot of Linux adds `x0` to `sp` to check for a stack overflow, and computes both from the sum again.
+#[test]
+fn a_slot_may_add_a_register_to_the_stack_pointer_and_separate_the_sum() {
+    let setter = "adr x0, vectors\n msr sp_el0, x1\n msr vbar_el1, x0";
+    let lost = Rows {
+        others: TRAP.others,
+        ..NONE
+    };
+    let right = "sub x0, sp, x0 | -";
+    for (name, changed, separated, rows) in [
+        ("derived-vectors-check", "nop", right, TRAP),
+        (
+            "derived-vectors-check-changed",
+            "add x0, x0, #16",
+            right,
+            lost,
+        ),
+        (
+            "derived-vectors-check-other",
+            "nop",
+            "sub x0, sp, x1 | -",
+            lost,
+        ),
+    ] {
+        let check = format!(
+            " add sp, sp, x0 | sp+0 trap, x30\n sub x0, sp, x0 | -\n tbnz x0, #14, 1f | -\n {changed} | -\n {separated}\n \
+             sub sp, sp, x0 | -\n b common | {first}\n1: b .\n",
+            first = rows.first
+        );
+        let program = kernel(setter, &rows, "eret").replace(" b common\n", &check);
         judge(name, AARCH64, &program);
     }
 }

@@ -61,11 +61,16 @@ impl State {
             self.set(stack_pointer, Value::Cfa(0));
         }
         // What lies below the stack pointer is anybody's.
-        if let Value::Cfa(top) = self.get(stack_pointer) {
-            let low = top.saturating_sub(red_zone);
-            if self.slots.first().is_some_and(|slot| slot.0 < low) {
-                self.slots.retain(|slot| slot.0 >= low);
+        match self.get(stack_pointer) {
+            Value::Cfa(top) => {
+                let low = top.saturating_sub(red_zone);
+                if self.slots.first().is_some_and(|slot| slot.0 < low) {
+                    self.slots.retain(|slot| slot.0 >= low);
+                }
             }
+            // The added register is unknown, so each word may be below the stack pointer.
+            Value::CfaAnd(..) => self.slots.clear(),
+            _ => {}
         }
     }
 
@@ -163,7 +168,7 @@ impl State {
     fn computed(&self, from: u64, convention: &Convention, number: u32) -> Cause {
         let is_stack = |register: Register| match self.get(register) {
             Value::Unknown(cause) if matches!(cause.why(), Why::Moved | Why::Ways) => true,
-            Value::Cfa(_) | Value::Entry(RETURN | SIGNED_RETURN) => true,
+            Value::Cfa(_) | Value::CfaAnd(..) | Value::Entry(RETURN | SIGNED_RETURN) => true,
             _ => register == convention.stack_pointer,
         };
         let mut registers = (0..REGISTERS as Register).filter(|register| from >> register & 1 == 1);
@@ -193,6 +198,11 @@ impl State {
                 subtracts,
             } => {
                 let lost = self.computed(1 << left | 1 << right, convention, number);
+                if shift == 0
+                    && let Some(sum) = self.get(left).with(self.get(right), subtracts)
+                {
+                    return sum;
+                }
                 let count = match self.get(right) {
                     Value::Number(count) => i64::from(count) << shift.min(31),
                     _ => i64::MAX,

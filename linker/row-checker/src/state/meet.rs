@@ -27,7 +27,7 @@ impl State {
     /// Moves what all places count from, by a number of bytes.
     fn count_from(&mut self, bytes: i32, cause: Cause) {
         let moved = |value: Value| match value {
-            Value::Cfa(_) => value.plus(bytes, cause),
+            Value::Cfa(_) | Value::CfaAnd(..) => value.plus(bytes, cause),
             other => other,
         };
         for value in &mut self.registers {

@@ -103,3 +103,96 @@ fn jumps_to_a_changed_return_address_are_no_returns() {
         );
     }
 }
+
+/// Code that checks its stack pointer without a free register adds a register to it, and computes both from the sum.
+#[test]
+fn a_register_that_was_added_to_the_stack_pointer_is_subtracted_again() {
+    for (sum, between, back, row) in [
+        (
+            "add sp, sp, x19",
+            "sub x19, sp, x19",
+            "sub x19, sp, x19\n sub sp, sp, x19",
+            "sp+32 fp=same; not sp+16",
+        ),
+        (
+            "add x9, sp, x19",
+            "add x9, x9, #16",
+            "sub x9, x9, x19\n mov sp, x9",
+            "sp+16; not sp+32",
+        ),
+        // Not the same register, not its entry value, not its whole value, and a sum instead of a difference.
+        (
+            "add x9, sp, x19",
+            "nop",
+            "sub x9, x9, x20\n mov sp, x9",
+            "not sp+32",
+        ),
+        (
+            "add x9, sp, x19",
+            "add x19, x19, #16",
+            "sub x9, x9, x19\n mov sp, x9",
+            "not sp+32",
+        ),
+        (
+            "add x9, sp, x19, lsl #1",
+            "nop",
+            "sub x9, x9, x19\n mov sp, x9",
+            "not sp+32",
+        ),
+        (
+            "add x9, sp, x19",
+            "nop",
+            "sub x9, x9, x19, lsl #1\n mov sp, x9",
+            "not sp+32",
+        ),
+        (
+            "add x9, sp, x19",
+            "nop",
+            "add x9, x9, x19\n mov sp, x9",
+            "not sp+32",
+        ),
+        // Paths on which the sum differs.
+        (
+            "add x9, sp, x19\n cbz x0, 1f\n add x9, x9, #16\n 1:",
+            "nop",
+            "sub x9, x9, x19\n mov sp, x9",
+            "not sp+32; not sp+16",
+        ),
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn f\n sub sp, sp, #32\n {sum}\n {between}\n {back}\n nop | {row}\n 2: b 2b\n end\n fn k\n bl f\n ret\n end"
+            ),
+        );
+    }
+}
+
+/// While the stack pointer is such a sum, an interrupt overwrites an unknown part of the stack.
+#[test]
+fn a_sum_in_the_stack_pointer_loses_the_words_of_the_stack() {
+    for (sum, row) in [
+        (
+            "add x9, sp, x19\n sub x9, x9, x19\n mov sp, x9",
+            "sp+16 ra=c-8",
+        ),
+        ("add sp, sp, x19\n sub sp, sp, x19", "not sp+16 ra=c-8"),
+    ] {
+        judge(
+            A64,
+            &format!(
+                "fn f\n stp x29, x30, [sp, #-16]!\n mov x30, x0\n {sum}\n nop | {row}\n 2: b 2b\n end\n fn k\n bl f\n ret\n end"
+            ),
+        );
+    }
+}
+
+/// A sum that is loaded from the stack is not the stack pointer of another stack.
+#[test]
+fn a_sum_that_was_saved_is_no_other_stack() {
+    judge(
+        X86,
+        "fn f\n lea (%rsp,%rbx), %rax\n push %rax\n pop %rsp\n ret\n end\n\
+         fn k\n sub $8, %rsp\n call f\n nop | not sp+16\n add $8, %rsp\n ret\n end",
+    );
+}
