@@ -6,6 +6,7 @@ use unwind::sframe::Row;
 use super::Claims;
 use super::entered::Entered;
 use crate::architecture::{VectorTable, is_set_by};
+use crate::graph::OUT;
 use crate::instruction::{Effect, Flow, Operand, Register};
 
 /// How many instructions before one are looked at for the constant that it uses.
@@ -14,9 +15,9 @@ const STRAIGHT: usize = 32;
 impl Claims<'_> {
     /// The first instructions of the slots of vector tables, each with the row that the processor makes true there. A table is an address
     /// that is named in a function that sets the register for it, or in a caller of such a function. No call leads to its slots, and no slot is
-    /// in the middle of a function. A slot leads to a return from a trap or to a read of the interrupted program counter, or the code
-    /// shows that the register gets this address. If no code sets the register with the other stack pointer, all exceptions come from code
-    /// with the same stack pointer.
+    /// in the middle of a function. A slot leads to a return from a trap; or the slot, or the function that it calls first, leads to a read
+    /// of the interrupted program counter; or the code shows that the register gets this address. If no code sets the register with the other
+    /// stack pointer, all exceptions come from code with the same stack pointer.
     pub(super) fn slots(&self, entered: &Entered) -> Vec<(u32, &'static Row)> {
         let Some(form) = self.convention.vectors else {
             return Vec::new();
@@ -42,11 +43,32 @@ impl Claims<'_> {
             });
             let all: Vec<(u32, &'static Row)> = all.collect::<Option<_>>()?;
             let ends = |(number, _): &(u32, &Row)| entered.ends_in_trap_return[*number as usize];
-            let reads = |(number, _): &(u32, &Row)| reads[*number as usize];
+            let reads = |(number, _): &(u32, &Row)| {
+                reads[*number as usize]
+                    || self
+                        .first_callee(*number)
+                        .is_some_and(|callee| reads[callee as usize])
+            };
             let is_table = loaded.contains(table) || all.iter().any(ends) || all.iter().any(reads);
             is_table.then_some(all)
         });
         slots.flatten().collect()
+    }
+
+    /// Returns the function that code calls first if it takes no branch.
+    fn first_callee(&self, mut number: u32) -> Option<u32> {
+        for _ in 0..STRAIGHT {
+            let node = self.graph.node(number);
+            number = match node.flow {
+                Flow::Next | Flow::Branch => node.next,
+                Flow::Jump => node.target,
+                _ => return node.target_of_call(),
+            };
+            if number == OUT {
+                return None;
+            }
+        }
+        None
     }
 
     /// Returns the instructions that copy a register.

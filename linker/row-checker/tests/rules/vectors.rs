@@ -123,3 +123,32 @@ fn functions_are_no_vector_tables() {
              fn _start bare\n adr x0, first\n msr vbar_el1, x0\n 9: b 9b\n end",
     );
 }
+
+/// Slots that save registers in a function show a vector table only if this function reads the interrupted program counter.
+#[test]
+fn functions_that_slots_call_may_read_the_interrupted_program_counter() {
+    let program = |before: &str, read: &str, rows: [&str; 2]| {
+        let [first, saved] = rows;
+        let slots: String = (1..16)
+            .map(|_| " .balign 128\n b common\n".to_owned())
+            .collect();
+        format!(
+            ".balign 2048\n fn vectors bare\n b common\n{slots} end\n\
+             rows trap\n common: sub sp, sp, #32 | {first}\n str x30, [sp, #16]\n {before}\n bl save\n nop | {saved}\n 9: b 9b\n\
+             fn other\n ret\n end\n fn save\n {read}\n str x9, [sp, #8]\n ret\n end\n\
+             fn set\n mov x1, x0\n msr vbar_el1, x1\n ret\n end\n\
+             fn _start bare\n adr x0, vectors\n str x0, [sp, #-16]!\n ldr x0, [sp], #16\n bl set\n 9: b 9b\n end"
+        )
+    };
+    let right = ["sp+0 ra=r33+0", "sp+32 ra=c-24; not sp+32 ra=c-16"];
+    let unknown = ["not sp+0 ra=r33+0", "not sp+32 ra=c-24"];
+    for (before, read, rows) in [
+        ("nop", "mrs x9, elr_el1", right),
+        ("cbz x1, 9f", "mrs x9, elr_el1", right),
+        ("nop", "mrs x9, esr_el1", unknown),
+        // Not the first call.
+        ("bl other", "mrs x9, elr_el1", unknown),
+    ] {
+        judge(A64, &program(before, read, rows));
+    }
+}
