@@ -93,6 +93,15 @@ impl<'data> Sections<'data> {
         Ok(())
     }
 
+    /// Returns the size of `.debug_info`, or of `.debug_info.dwo`.
+    pub(super) fn debug_info_size(&self) -> usize {
+        let mut size = 0;
+        self.sections
+            .debug_info
+            .borrow(|section| size = section.len());
+        size
+    }
+
     /// The sections for readers, of which several share what all need: the abbreviations, which are read once.
     #[must_use]
     pub fn open(&self) -> Dwarf<Reader<'_>> {

@@ -2,13 +2,15 @@
 //! `.dwo` files.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation, LookupResult};
 use anyhow::{Context, Result};
 use gimli::{
-    Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice, RunTimeEndian,
+    AttributeValue, Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice,
+    RunTimeEndian,
 };
 use object::Object;
 use rustc_hash::FxHashMap;
@@ -21,7 +23,7 @@ use crate::os_text::from_bytes;
 /// The `.dwo` files of an image, and its `.dwp` file.
 #[derive(Debug, Default)]
 pub struct Files {
-    found: Vec<(DwoId, Sections<'static>)>,
+    found: Vec<(DwoId, Arc<Sections<'static>>, Range<usize>)>,
     package: Option<Package>,
     /// The `.dwo` files that cannot be read, or are of another compilation.
     pub missing: Vec<PathBuf>,
@@ -58,6 +60,8 @@ impl Files {
         let packed = package.as_ref().and_then(Package::open);
         let mut units_of_package = Vec::new();
         let damaged = "damaged section .debug_info";
+        // After link-time optimization, one file contains several units.
+        let mut read_files = FxHashMap::default();
         let mut units = dwarf.units();
         while let Some(header) = units.next().context(damaged)? {
             let unit = dwarf.unit(header).context(damaged)?;
@@ -75,8 +79,13 @@ impl Files {
             for part in unit.comp_dir.into_iter().chain([name]) {
                 path.push(from_bytes(part.slice().to_vec()));
             }
-            match read(&path).filter(|sections| is_of(sections, id)) {
-                Some(sections) => files.found.push((id, sections)),
+            let read = || read(&path).map(Arc::new);
+            let sections = read_files.entry(path.clone()).or_insert_with(read);
+            let found = sections.as_ref().and_then(|sections| {
+                Some((id, Arc::clone(sections), bytes_of_unit(sections, id)?))
+            });
+            match found {
+                Some(found) => files.found.push(found),
                 None => files.missing.push(path),
             }
         }
@@ -89,8 +98,10 @@ impl Files {
 
     /// Opens the files for readers of the image's debug information, `parent`.
     pub fn open<'a>(&'a self, parent: &Dwarf<Reader<'a>>) -> Split<'a> {
-        let opened = self.found.iter().map(|(id, sections)| {
+        let opened = self.found.iter().map(|(id, sections, bytes)| {
             let mut dwarf = sections.open();
+            let unit = dwarf.debug_info.borrow(|all| all.range(bytes.clone()));
+            dwarf.debug_info = unit;
             dwarf.make_dwo(parent);
             (*id, Arc::new(dwarf))
         });
@@ -144,14 +155,38 @@ pub fn resolve<'a, L: LookupContinuation<Buf = Reader<'a>>>(
     }
 }
 
-/// Whether a file has the unit with this number. Only the first unit counts, because `addr2line` reads no other.
-fn is_of(sections: &Sections<'_>, id: DwoId) -> bool {
-    let first = || {
-        let dwarf = sections.open();
-        let header = dwarf.units().next().ok()??;
-        dwarf.unit(header).ok()?.dwo_id
-    };
-    first() == Some(id)
+/// Returns the bytes of the unit with this number in `.debug_info.dwo`. `addr2line` reads only the first unit, so the readers get no other bytes.
+fn bytes_of_unit(sections: &Sections<'_>, id: DwoId) -> Option<Range<usize>> {
+    let dwarf = sections.open();
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().ok()? {
+        let unit = dwarf.unit(header).ok()?;
+        if unit.dwo_id == Some(id) {
+            let start = header.debug_info_offset()?.0;
+            if start == 0 {
+                return Some(0..sections.debug_info_size());
+            }
+            let is_part = refers_to_other_units(&unit).ok()?;
+            return (!is_part).then_some(start..start + header.length_including_self());
+        }
+    }
+    None
+}
+
+/// Checks whether entries of a unit refer to `.debug_info.dwo` by offsets from the start of the section, which are wrong in a part of the section.
+fn refers_to_other_units(unit: &gimli::Unit<Reader<'_>>) -> gimli::Result<bool> {
+    let mut entries = unit.entries();
+    while let Some(entry) = entries.next_dfs()? {
+        let refers = |value| matches!(value, AttributeValue::DebugInfoRef(_));
+        if entry
+            .attrs()
+            .iter()
+            .any(|attribute| refers(attribute.value()))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Reads a `.dwo` file; `None` if there is none, or it is damaged. A copy is kept, because a compiler may write the file again.

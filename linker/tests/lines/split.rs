@@ -160,3 +160,46 @@ fn functions_in_a_dwp_file_are_found() {
     let check = stdout(&sframe(&["check"], &copy));
     assert!(check.contains(".symbols not compared"), "{check}");
 }
+
+/// With `-fdebug-types-section`, units of types precede the functions. After link-time optimization, one file contains the units of all sources.
+#[test]
+fn functions_in_dwo_files_with_several_units_are_found() {
+    let (leaf, start) = SOURCE.split_at(SOURCE.find("int _start").unwrap());
+    let name = "extern \"C\" ";
+    let leaf = format!("struct Pair {{ int a; }} pair;\n{name}int leaf(int *p);\n{leaf}");
+    let start = format!("{name}int leaf(int *p);\n{name}{start}");
+    let optimized: &[&str] = &["start.o", "leaf.o", "--plugin-opt=dwo_dir=objects"];
+    for (number, (switches, arguments)) in [
+        (["-gdwarf-5", "-fdebug-types-section"], &optimized[..2]),
+        (["-gdwarf-5", "-flto"], optimized),
+        (["-gdwarf-4", "-flto"], optimized),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = folder(&format!("split_several_{number}"));
+        for (file, text) in [("leaf.cc", &leaf), ("start.cc", &start)] {
+            fs::write(folder.join(file), text).unwrap();
+            let mut command = tool("clang", "clang");
+            command
+                .current_dir(&folder)
+                .args(["-c", "-O2", "-ffreestanding"]);
+            command.args(["-fno-pic", "-fno-exceptions", "-gsplit-dwarf"]);
+            succeed(command.args(switches).arg(file));
+        }
+        let (image, output) = link(&folder, SCRIPT, arguments);
+        assert!(
+            !stderr(&output).contains("no line information"),
+            "{}",
+            stderr(&output)
+        );
+        let found = answers(&image);
+        // The load is part of an instruction of `innermost` or of `between`.
+        assert!(found.len() >= 2, "{switches:?}: {found:?}");
+        for (frame, line) in found.iter().rev().zip(["leaf.cc:10", "leaf.cc:6"]) {
+            assert!(frame.ends_with(line), "{switches:?}: {found:?}");
+        }
+        let check = stdout(&sframe(&["check"], &image));
+        assert!(!check.contains("not compared"), "{check}");
+    }
+}
