@@ -140,9 +140,18 @@ impl fmt::Display for OfTable<'_> {
     }
 }
 
-/// The advice for too little coverage. `core` and `alloc` need no switch: those of rustup have `.debug_frame` for x86-64 and 32-bit ARM, and
-/// `.eh_frame` for AArch64.
-pub const ADVICE: &str = "backtraces end at code without unwind rows. To synthesize unwind rows from the code, remove --sframe-repair=no. To get unwind rows from compilers, compile Rust with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script";
+/// Returns the advice for too little coverage. `may_synthesize`: the link may have had `--sframe-repair=no`. `core` and `alloc` need no switch,
+/// because `core` and `alloc` of rustup have `.debug_frame` for x86-64 and 32-bit ARM, and `.eh_frame` for AArch64.
+#[must_use]
+pub fn advice(may_synthesize: bool) -> String {
+    let synthesize = match may_synthesize {
+        true => " To synthesize unwind rows from the code, remove --sframe-repair=no.",
+        false => "",
+    };
+    format!(
+        "backtraces end at code without unwind rows.{synthesize} To get unwind rows from compilers, compile Rust with -Cforce-unwind-tables=yes and C with -fasynchronous-unwind-tables, and keep .eh_frame and .debug_frame in the linker script"
+    )
+}
 
 /// The first identifier of a path: the crate of a function, or of the trait that it implements.
 fn crate_of(name: &str) -> &str {

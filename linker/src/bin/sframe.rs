@@ -190,7 +190,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
                 for line in missing
                     .chain(others)
                     .chain(no_map(&made.tables))
-                    .chain(covers_little(&made.tables, LEAST))
+                    .chain(covers_little(&made.tables, LEAST, options.repair))
                 {
                     eprintln!("sframe: warning: {line}");
                 }

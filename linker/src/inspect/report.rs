@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::check::Check;
-use crate::covered::ADVICE;
+use crate::covered::advice;
 use crate::function::LeftOut;
 use crate::map;
 use crate::symbols::{Names, Symbol};
@@ -83,7 +83,8 @@ impl Check {
             if !covered.is_at_least(least) {
                 writeln!(
                     out,
-                    "error: less than {least} % of the code has unwind rows, so {ADVICE}"
+                    "error: less than {least} % of the code has unwind rows, so {advice}",
+                    advice = advice(true)
                 )?;
             }
         }

@@ -179,7 +179,7 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
     if let Some(line) = no_map(tables) {
         eprintln!("sframe-link: warning: {line}");
     }
-    if let Some(line) = covers_little(tables, options.coverage) {
+    if let Some(line) = covers_little(tables, options.coverage, options.repair) {
         eprintln!("sframe-link: warning: {line}");
     }
     for line in tables.outgrown() {

@@ -1,7 +1,7 @@
 //! Messages about a link: warnings for functions without rows, and statistics.
 
 use super::tables::Tables;
-use crate::covered::ADVICE;
+use crate::covered::advice;
 use crate::function::LeftOut;
 use crate::prove::origin::Count;
 use crate::symbols::{Disagreement, Symbol, printable};
@@ -85,11 +85,14 @@ pub fn no_map(tables: &Tables) -> Option<String> {
     })
 }
 
-/// A warning if less than so many percent of the code have rows.
+/// Returns a warning if less than `least` percent of the code have rows.
 #[must_use]
-pub fn covers_little(tables: &Tables, least: u8) -> Option<String> {
+pub fn covers_little(tables: &Tables, least: u8, repair: bool) -> Option<String> {
     let covered = &tables.covered;
-    let line = || format!("{}: {ADVICE}", covered.of_table(tables.rows_section()));
+    let line = || {
+        let share = covered.of_table(tables.rows_section());
+        format!("{share}: {advice}", advice = advice(!repair))
+    };
     (!covered.is_at_least(least)).then(line)
 }
 

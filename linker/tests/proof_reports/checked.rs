@@ -193,3 +193,29 @@ _start:
         "{text}"
     );
 }
+
+/// Without `--sframe-repair=no`, the link synthesizes rows already.
+#[test]
+fn the_advice_for_little_coverage_names_only_switches_of_the_link() {
+    let folder = folder("covers_little_repaired");
+    let program = "
+.globl _start
+_start:
+.cfi_startproc
+.cfi_undefined rip
+ call work
+ hlt
+.cfi_endproc
+.type work, %function
+work:
+.skip 100, 0x06
+.size work, . - work
+";
+    for (switches, has_advice) in [(&[][..], false), (&["--sframe-repair=no"], true)] {
+        let (_, output) = image_with(&folder, TARGET, program, switches);
+        let words = stderr(&output);
+        assert!(words.contains("has unwind rows for"), "{words}");
+        let advice = "remove --sframe-repair=no";
+        assert_eq!(words.contains(advice), has_advice, "{words}");
+    }
+}
