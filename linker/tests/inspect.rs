@@ -271,6 +271,39 @@ table: .byte 0, 1, 0
     ),
 ];
 
+/// GNU ld marks the table of an object file as sorted, although the addresses of the sections are not chosen yet.
+#[test]
+fn functions_of_object_files_have_no_order() {
+    let folder = folder("object_order");
+    let function = |name: &str, section: &str| {
+        format!(
+            ".section {section}, \"ax\"\n.type {name}, @function\n{name}:\n.cfi_startproc\n nop\n ret\n.cfi_endproc\n.size {name}, . - {name}\n"
+        )
+    };
+    let text = ["b", "a", "c"]
+        .map(|name| function(name, &format!(".text.{name}")))
+        .concat();
+    std::fs::write(folder.join("input.s"), function("first", ".text.z") + &text).unwrap();
+    let tool = |name| {
+        let mut command = crate::common::tool(name, "binutils");
+        command.current_dir(&folder);
+        command
+    };
+    crate::common::succeed(tool("as").args(["--gsframe", "-o", "input.o", "input.s"]));
+    std::fs::write(
+        folder.join("order.ld"),
+        "SECTIONS { .text.a : { *(.text.a) } .text.z : { *(.text.z) } .text.b : { *(.text.b) } }",
+    )
+    .unwrap();
+    crate::common::succeed(tool("ld").args(["-r", "-T", "order.ld", "-o", "all.o", "input.o"]));
+    let check = sframe(&["check", "--coverage", "0"], &folder.join("all.o"));
+    let said = stdout(&check);
+    assert!(
+        check.status.success() && said.contains(": 0 differences"),
+        "{said}"
+    );
+}
+
 /// Rows of an object file are compared with its code as it will be: each call and jump with where it leads.
 #[test]
 fn code_of_object_files_is_followed_through_its_relocations() {

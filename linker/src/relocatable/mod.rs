@@ -16,6 +16,7 @@ use object::{
     RelocationTarget, SectionFlags, SectionIndex, elf,
 };
 use unwind::sframe::StartRule;
+use unwind::sframe::format::Flags;
 
 use elsewhere::Elsewhere;
 use field::{Base, Field, Form, Of};
@@ -57,6 +58,9 @@ pub fn lay_out(data: &[u8]) -> Result<LaidOut<'_>> {
         },
     })
 }
+
+/// The position of the flags in `.sframe`: they follow the magic number and the version.
+const FLAGS: usize = 3;
 
 /// A page of AArch64's `adrp`.
 const PAGE: u64 = 4096;
@@ -134,6 +138,15 @@ impl Layout {
         for section in file.sections() {
             self.relocate(&mut out, file, &section)
                 .with_context(|| format!("section {}", section.name().unwrap_or("without name")))?;
+        }
+        // The order of functions depends on the addresses of the sections, which the linker has not chosen when it marks a table as sorted.
+        let table = file.section_by_name(".sframe");
+        if let Some((offset, _)) = table.and_then(|table| table.file_range())
+            && let Some(flags) = usize::try_from(offset)
+                .ok()
+                .and_then(|offset| out.get_mut(offset..)?.get_mut(FLAGS))
+        {
+            *flags &= !Flags::SORTED.bits();
         }
         self.elsewhere.append(&mut out)?;
         Ok(out)
