@@ -4,8 +4,9 @@
 //! second. The first has no debug information if the tables need none. If the last build's output file has room of the same size, which
 //! rounding makes likely, or if the options give as much room as is needed, one link is enough, with the same result.
 //!
-//! If the link is to strip what the tables are made from, these links do not strip. A last link does, and must load the same bytes. Tables are written into the linked file, so that they can contain
-//! the build id, which the linker computes over the file, and so that the linker only has to know their size.
+//! If the link is to strip what the tables are made from, these links do not strip. A last link does, and must load the same bytes. Tables are
+//! written into the linked file, so that they can contain the build id, which the linker computes over the file, and so that the linker only
+//! has to know their size.
 
 mod arguments;
 mod attempt;
@@ -114,8 +115,8 @@ fn with_tables(line: &CommandLine, linker: &Linker, names: &Names) -> Result<Exi
     }
 }
 
-/// Runs the linker alone if this program cannot write next to the output. The linker's message names the output. Returns `None` if the linker can write the output, or
-/// cannot be run.
+/// Runs the linker alone if this program cannot write next to the output. The linker's message names the output. Returns `None` if the linker
+/// can write the output, or cannot be run.
 fn unwritable(line: &CommandLine, linker: &Linker, names: &Names) -> Option<ExitCode> {
     let outcome = untabled::run(line, linker, &names.elsewhere(), Vec::new()).ok()?;
     (!outcome.status.success()).then(|| {
