@@ -17,7 +17,7 @@ bitflags! {
     /// A walk tries the allowed fallbacks in a fixed order, the most reliable first:
     ///
     /// 1. [`Self::ANALYSIS`] of the code, which finds the frame of any function at any instruction;
-    /// 2. the [`Self::LINK_REGISTER`], for a function without a frame;
+    /// 2. the [`Self::LINK_REGISTER`], for a function without a frame: the frame record does not contain the same return address;
     /// 3. the [`Self::FRAME_POINTER`], which skips the caller of a function that has not set up its frame yet;
     /// 4. a [`Self::SCAN`] of the stack.
     ///
@@ -95,6 +95,14 @@ impl<S: RowSource> Unwinder<'_, S> {
         };
         if !self.is_return_address::<R>(pc) || (undescribed && !described()) {
             return None;
+        }
+        // A function without rows that has saved the link register has also moved the stack pointer, by an unknown number of bytes. The
+        // step by frame record leads to the same address and does not need the stack pointer.
+        if undescribed && registers.link().is_some() {
+            let record = self.by_record(cursor, memory);
+            if record.is_some_and(|step| step.next.registers.pc() == pc) {
+                return None;
+            }
         }
         let caller = registers.caller(pc, caller_sp, registers.fp());
         let next = Cursor {

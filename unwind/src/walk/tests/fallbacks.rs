@@ -138,12 +138,34 @@ fn the_link_register_of_a_function_without_rows_leads_to_one_with_rows() {
     ];
     for (link, expected) in [
         (0x5008, (0x1008, ReturnAddress, FramePointer)),
-        (0x1008, (0x1008, ReturnAddress, LinkRegister)),
+        (0x1008, (0x1008, ReturnAddress, FramePointer)),
+        (0x2010, (0x2010, ReturnAddress, LinkRegister)),
     ] {
         let registers = aarch64::Registers::new(0x5000, 0x100a0, 0x100a0, link);
         let (frames, ..) = walk(&arm(), registers, &STACK, &words);
         assert_eq!(frames[1], expected, "link register {link:#x}");
     }
+}
+
+/// The function without rows has saved the link register, so that the stack pointer is not its caller's: the word that the caller's row names
+/// is the return address of this function.
+#[test]
+fn a_saved_link_register_leads_to_the_caller_once() {
+    let words = [
+        (0x100a0, 0x100e0),
+        (0x100a8, 0x3010),
+        (0x100e0, 0),
+        (0x100e8, 0x1008),
+    ];
+    let registers = aarch64::Registers::new(0x5000, 0x10098, 0x100a0, 0x3010);
+    let (frames, ..) = walk(&arm(), registers, &STACK, &words);
+    assert_eq!(
+        frames[1..],
+        [
+            (0x3010, ReturnAddress, FramePointer),
+            (0x1008, ReturnAddress, FramePointer)
+        ]
+    );
 }
 
 #[test]
