@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::built::{image, kernel};
 use crate::support::report::Report;
-use crate::support::runner::{Ran, command, run, until_time_runs_out};
+use crate::support::runner::{Ran, installed, run, until_time_runs_out};
 use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
 
@@ -118,9 +118,7 @@ fn an_installed_runner_needs_nothing_around_it() {
     fs::create_dir_all(&target).expect("a folder");
     fs::write(target.join("CACHEDIR.TAG"), "").expect("a file");
     let image = tiny::image(&target, Arch::X86_64, &[Act::Print(b"here"), Act::Exit(33)]);
-    let installed = bin.join("unwind-qemu");
-    fs::copy(command().get_program(), &installed).expect("the runner can be copied");
-    let output = std::process::Command::new(&installed)
+    let output = std::process::Command::new(installed(&bin))
         .current_dir(&folder)
         .env_remove("CARGO_MANIFEST_DIR")
         .arg("--image")

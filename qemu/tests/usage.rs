@@ -1,6 +1,6 @@
 //! Arguments that cannot be used: status 2, and one line that helps.
 
-use crate::support::runner::{command, run};
+use crate::support::runner::{command, installed, run};
 
 /// README's first command: of the programs that the workspace has, it is the runner. Cargo compiles that and the linker once more for it,
 /// because packages have fewer features than what tests need.
@@ -96,8 +96,7 @@ fn an_installed_runner_boots_an_image_in_an_empty_folder() {
     use qemu::machine::Arch;
 
     let [programs, images, empty] = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let runner = programs.path().join("unwind-qemu");
-    std::fs::copy(env!("CARGO_BIN_EXE_unwind-qemu"), &runner).unwrap();
+    let runner = installed(programs.path());
     let image = tiny::image(
         images.path(),
         Arch::X86_64,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -17,6 +18,18 @@ pub fn command() -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// Copies the runner to a folder, as `cargo install` does. Another process copies it: a program cannot start while a process has it open for
+/// writing, and a process that another test starts during the copy would inherit the open file.
+pub fn installed(folder: &Path) -> PathBuf {
+    let copy = folder.join("unwind-qemu");
+    let status = Command::new("cp")
+        .args([env!("CARGO_BIN_EXE_unwind-qemu").as_ref(), copy.as_path()])
+        .status()
+        .expect("cp starts");
+    assert!(status.success(), "the runner can be copied");
+    copy
 }
 
 /// Runs the runner.
