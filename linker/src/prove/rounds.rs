@@ -241,8 +241,8 @@ fn next_jobs<I: Isa>(
     jobs
 }
 
-/// Removes entries that are never called, but jumped to, or run into, with another stack: they are parts of the functions that lead there.
-/// Returns those functions, which have to be followed again.
+/// Removes entries that are never called, if a jump or the code before leads there with a frame on the stack. Such an entry is a part of the
+/// function that leads there. Returns these functions, which must be followed again.
 fn without_pieces(world: &mut World, units: &mut Units, called: &FxHashSet<u64>) -> Vec<u64> {
     let mut intruded: BTreeSet<u64> = units
         .values()

@@ -25,7 +25,7 @@ impl Sum {
         let is_signed = match (bytes.cmp(&size), load.bits(22, 2)) {
             (Ordering::Less, _) => return None,
             (Ordering::Equal, _) => is_signed,
-            // The load extends the sign to 64 bits, or to 32 bits, of which the sum extends the sign, too.
+            // The load extends the sign to 64 bits, or to 32 bits. In the second case the sum extends the sign of these 32 bits.
             (_, 2) => true,
             (_, 3) if bytes == 8 || !is_signed => return None,
             (_, 3) => true,
@@ -38,8 +38,8 @@ impl Sum {
 
 /// What is found on the way from the jump back to the load of its entry.
 struct Search {
-    /// A bit for each register that the jump's target is computed from. Behind a sum: those that its first register, and its second register,
-    /// is computed from.
+    /// A bit for each register from which the jump's target is computed. If a sum was found, the first set of bits is for its first register,
+    /// and the second set is for its second register.
     wanted: [u64; 2],
     sum: Option<Sum>,
     /// Other instructions compute with the registers. An entry then has more forms, and the jump may also go elsewhere.

@@ -51,7 +51,7 @@ impl Claims<'_> {
             }
             self.returns[number as usize] = callee == OUT || is_astray;
         }
-        // Of each call: where its edges lead, other than the one to the instruction after the call.
+        // The targets of each call's edges, except the edge to the instruction after the call.
         let mut others: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
         while let Some(number) = work.pop() {
             let mut mark = |one: u32, work: &mut Vec<u32>| {

@@ -109,7 +109,7 @@ impl Claims<'_> {
         all
     }
 
-    /// The instructions before another one, the nearest first, up to one that does more than continue with the next.
+    /// Returns the instructions before an instruction in straight-line code, the nearest first.
     fn straight_before(&self, number: u32) -> Vec<u32> {
         let is_before = |(after, before): &(u32, u32)| {
             let node = self.graph.node(*before);

@@ -165,7 +165,7 @@ impl<I: Isa> Follow<'_, I> {
         goes_on
     }
 
-    /// Control runs into code without a jump. A label in the middle of a function looks like the entry of another one.
+    /// Control flow reaches code without a jump. A label in the middle of a function looks like the entry of a second function.
     pub(super) fn run_into(&mut self, to: u64, machine: &Machine) {
         let is_label = self.world.is_entry(to) && self.world.function_at(to).is_none();
         if is_label && machine.lost.is_none() && !self.is_dead {
