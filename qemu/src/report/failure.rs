@@ -20,7 +20,7 @@ static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The message of a panic before Rust 1.73, whose words can have several lines. The place follows the words.
 static QUOTED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?s)\bpanicked at '.*', [^\n]*?:[0-9]+:[0-9]+\b"));
+    LazyLock::new(|| pattern(r"(?s)\bpanicked at '.*', [^\n]*?\.rs:[0-9]+:[0-9]+\b"));
 
 /// The first line of a report after which a kernel goes on, behind whatever a console writes before each line.
 static QUESTION: LazyLock<Regex> =
@@ -132,6 +132,7 @@ mod tests {
             "nobody panicked at all, at 12:30:45 o'clock\n",
             "does not panic at startup: main.rs has 12 lines\n",
             "nobody panicked at 'all'\n",
+            "nobody panicked at 'all'\nuser 'bob', login at 10:12:13\n",
             "booted on x86_64, all well\n",
             "[1] interrupted on cpu 0 at 0x0000000000001000: nmi\n[1] cpu 0, task main, x86_64, build 12, tables verified",
             &breakpoint,
