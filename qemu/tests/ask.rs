@@ -34,7 +34,7 @@ fn a_machine_that_was_asked_goes_on() {
         session.wait_for_words(&last);
         let answer = session.command("help");
         assert!(answer.contains("list the commands"), "{answer}");
-        session.press("\x1d");
+        session.hang_up();
         let ran = session.end();
         let asked = Asked::of(ran);
         assert_eq!(asked.times(), 3, "{}", asked.text);
@@ -57,7 +57,7 @@ fn asked_when_up(image: &Path) -> (Session, String) {
         if !session.has_words(&format!("because {second} s passed (--ask)")) {
             return (session, format!("because {third} s passed (--ask)"));
         }
-        session.press("\x1d");
+        session.hang_up();
         session.end();
         seconds *= 2.0;
     }

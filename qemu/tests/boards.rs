@@ -176,7 +176,6 @@ fn a_boot_makes_no_temporary_files() {
     let files = std::fs::read_dir(folder.path()).expect("it is a folder");
     let files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
     assert!(files.is_empty(), "{files:?}");
-    // Ctrl-]
-    session.press("\x1d");
+    session.hang_up();
     session.end().expect(0);
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
@@ -73,11 +73,17 @@ impl Output {
     }
 
     /// Waits for the end of the pipe.
+    #[track_caller]
     fn end(mut self) -> Vec<u8> {
-        while let Ok(chunk) = self.chunks.recv_timeout(HANG) {
-            self.text.extend_from_slice(&chunk);
+        loop {
+            match self.chunks.recv_timeout(HANG) {
+                Ok(chunk) => self.text.extend_from_slice(&chunk),
+                Err(RecvTimeoutError::Disconnected) => return self.text,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no end:\n{}", String::from_utf8_lossy(&self.text))
+                }
+            }
         }
-        self.text
     }
 }
 
@@ -157,6 +163,7 @@ impl Session {
     }
 
     /// Waits for the end.
+    #[track_caller]
     pub fn end(mut self) -> Ran {
         let serial = self.serial.end();
         drop(self.input.take());
