@@ -30,10 +30,20 @@ fn assert_only_appended(before: &Path, after: &Path) {
     assert!(before[64..] == after[64..before.len()]);
 }
 
+/// Compiles a Rust program that prints the magic number and the size of its own `.sframe`, if its program headers have one.
+fn program(folder: &Path, options: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/finds_table.rs");
+    let program = folder.join("program");
+    let mut rustc = rustc();
+    let rustc = rustc.args(["--edition=2024", "-o"]).arg(&program);
+    succeed(rustc.args(options).arg(source));
+    program
+}
+
 #[test]
 fn a_program_with_tables_runs_and_shows_them() {
     let folder = folder("make_program");
-    let program = Path::new(env!("CARGO_BIN_EXE_sframe"));
+    let program = &program(&folder, &["-g"]);
     let (once, twice) = (folder.join("once"), folder.join("twice"));
     let first = make(program, &once, &["--symbols=names"]);
     assert!(first.starts_with(".sframe: "), "{first}");
@@ -43,9 +53,10 @@ fn a_program_with_tables_runs_and_shows_them() {
     );
     assert_only_appended(program, &once);
 
-    // It runs, and reads itself.
-    let dump = succeed(Command::new(&once).arg("stats").arg(&once));
-    assert!(stdout(&dump).contains(", flexible functions: "));
+    assert!(stdout(&sframe(&["stats"], &once)).contains(", flexible functions: "));
+    // It runs.
+    let found = stdout(&succeed(&mut Command::new(&once)));
+    assert!(found.starts_with("0xdee2, "), "{found}");
 
     // Made again, the sections are replaced. What was made from the code is now in a table that is there.
     let second = make(&once, &twice, &["--symbols=names"]);
@@ -72,15 +83,9 @@ fn a_program_with_tables_runs_and_shows_them() {
 #[cfg(target_os = "linux")]
 fn a_program_finds_its_table() {
     let folder = folder("make_finds");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/finds_table.rs");
-    for (name, options) in [
-        ("pie", &["-Crelocation-model=pie"][..]),
-        ("no-pie", &["-Crelocation-model=static"]),
-    ] {
-        let (program, made) = (folder.join(name), folder.join(format!("{name}-made")));
-        let mut rustc = rustc();
-        let rustc = rustc.args(["--edition=2024", "-o"]).arg(&program);
-        succeed(rustc.args(options).arg(&source));
+    for model in ["pie", "static"] {
+        let program = program(&folder, &[&format!("-Crelocation-model={model}")]);
+        let made = folder.join("made");
         assert_eq!(stdout(&succeed(&mut Command::new(&program))), "");
         let text = make(&program, &made, &["--symbols=none"]);
         let size = text.lines().next().unwrap().rsplit(", ").next().unwrap();
@@ -93,11 +98,7 @@ fn a_program_finds_its_table() {
 fn the_new_segment_lies_behind_all_others() {
     let folder = folder("make_segments");
     let made = folder.join("made");
-    make(
-        Path::new(env!("CARGO_BIN_EXE_sframe-link")),
-        &made,
-        &["--symbols=none"],
-    );
+    make(&program(&folder, &[]), &made, &["--symbols=none"]);
     let data = fs::read(made).unwrap();
     let file = object::File::parse(data.as_slice()).unwrap();
     let section = file.section_by_name(".sframe").unwrap();
@@ -262,7 +263,7 @@ fn what_has_nothing_to_make_tables_from_is_refused() {
 #[test]
 fn a_rule_map_is_loaded_instead() {
     let folder = folder("make_map");
-    let program = Path::new(env!("CARGO_BIN_EXE_sframe"));
+    let program = &program(&folder, &["-g"]);
     let [map, again, plain] = ["map", "again", "plain"].map(|name| folder.join(name));
     let switches = ["--symbols=names", "--sframe-load=map"];
     let text = make(program, &map, &switches);
@@ -271,9 +272,10 @@ fn a_rule_map_is_loaded_instead() {
     let check = stdout(&sframe(&["check"], &map));
     let compared = "addresses of .unwind_map with .sframe: 0 differences\n";
     assert!(check.contains(compared), "{check}");
-    // It runs, and reads itself.
-    let stats = stdout(&succeed(Command::new(&map).arg("stats").arg(&map)));
+    let stats = stdout(&sframe(&["stats"], &map));
     assert!(stats.contains("\n.unwind_map: "), "{stats}");
+    // It runs. No program header leads to `.sframe`.
+    assert_eq!(stdout(&succeed(&mut Command::new(&map))), "");
 
     make(&map, &again, &switches);
     make(&again, &plain, &["--symbols=names"]);

@@ -184,14 +184,15 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
+    use super::super::small_program::small_program;
     use super::*;
     use crate::dump::{Place, Raw};
 
-    /// A machine at whose addresses of this program there are zeros: another build id, and other code.
-    fn another() -> (Asked, PathBuf) {
-        let path = std::env::current_exe().expect("this program has a path");
-        let image = Image::read(&path).expect("it can be read");
+    /// A machine at whose addresses of a program there are zeros: another build id, and other code.
+    fn another() -> (Asked, Symbolizer) {
         let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = small_program(folder.path());
+        let image = Image::read(&path).expect("it can be read");
         let [registers, zeros] = ["registers", "zeros"].map(|name| folder.path().join(name));
         std::fs::write(&registers, "rip 0x1\nrsp 0x2\nrbp 0x3\n").expect("a file");
         let end = image.code.iter().map(|(bytes, at)| at + bytes.len() as u64);
@@ -199,14 +200,15 @@ mod tests {
         std::fs::write(&zeros, vec![0; size as usize]).expect("a file");
         let place = Place::parse(&format!("0x0={}", zeros.display())).expect("a place");
         let mut raw = Raw::read(&registers, &[place], image.arch).expect("it is whole");
-        (Asked::open(&path, &mut raw).expect("it can be read"), path)
+        let symbolizer = Symbolizer::open(&path).expect("it can be read");
+        let asked = Asked::open(&path, &mut raw).expect("it can be read");
+        (asked, symbolizer)
     }
 
     #[test]
     fn names_of_an_image_that_is_not_in_memory_are_not_used() {
-        let (asked, path) = another();
+        let (asked, symbolizer) = another();
         assert!(asked.image.is_another());
-        let symbolizer = Symbolizer::open(&path).expect("it can be read");
         let main = symbolizer.find("main", 0).expect("a function");
         assert_eq!(asked.function("main"), None);
         assert_eq!(asked.lies_at(main.start), "");

@@ -362,6 +362,7 @@ impl fmt::Display for Image {
 
 #[cfg(test)]
 mod tests {
+    use super::super::small_program::small_program;
     use super::*;
 
     fn stack(name: &str, start: u64, cpu: Option<u64>) -> Declared {
@@ -377,7 +378,7 @@ mod tests {
     /// QEMU's first CPU may be the kernel's second.
     #[test]
     fn the_stack_that_a_cpu_is_on_has_its_number() {
-        let this = std::env::current_exe().expect("this program has a path");
+        let folder = tempfile::tempdir().expect("a folder can be made");
         let image = Image {
             stacks: vec![
                 stack("boot", 0x1000, Some(0)),
@@ -385,7 +386,7 @@ mod tests {
                 stack("nmi", 0x3000, Some(1)),
                 stack("task 0", 0x4000, None),
             ],
-            ..Image::read(&this).expect("it can be read")
+            ..Image::read(&small_program(folder.path())).expect("it can be read")
         };
         let starts = |cpu, sp| -> Vec<u64> {
             let ranges = image.ranges(cpu, sp);

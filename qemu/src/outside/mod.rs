@@ -20,6 +20,8 @@ mod moved;
 mod names;
 mod program;
 mod resumed;
+#[cfg(test)]
+mod small_program;
 mod tables;
 mod tasks;
 mod tell;
