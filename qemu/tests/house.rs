@@ -8,7 +8,7 @@ mod root;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::support::built::target;
@@ -177,6 +177,49 @@ fn every_published_package_is_described_and_packed() {
         }
     }
     assert_eq!(published.len(), packed.len(), "{packed:?}");
+}
+
+/// A target with `test = false` has no test program of its own, so that a unit test in it would never run.
+#[test]
+fn what_is_not_compiled_as_a_test_has_no_unit_tests() {
+    let mut count = 0;
+    for package in packages() {
+        let targets = package["targets"]
+            .as_array()
+            .expect("a package has targets");
+        let is_test = |target: &Value| target["kind"][0] == "test";
+        let quiet = |target: &&Value| target["test"] == false && !is_test(target);
+        for target in targets.iter().filter(quiet) {
+            let root = Path::new(target["src_path"].as_str().expect("a target has a source"));
+            let mut files = vec![root.to_owned()];
+            while let Some(file) = files.pop() {
+                let text = std::fs::read_to_string(&file).expect("it can be read");
+                let is_there = text.lines().any(|line| line.trim() == "#[test]");
+                assert!(!is_there, "{} has a unit test", file.display());
+                count += 1;
+                files.extend(modules_named_in(&file, &text));
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+/// The files of the modules that this file declares.
+fn modules_named_in(file: &Path, text: &str) -> Vec<PathBuf> {
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].map(OsStr::new);
+    let folder = match is_root.contains(&file.file_name().expect("a file")) {
+        true => file.with_file_name(""),
+        false => file.with_extension(""),
+    };
+    let names = text.lines().filter_map(|line| {
+        let declared = line.trim().strip_suffix(';')?;
+        declared.rsplit_once("mod ").map(|(_, name)| name)
+    });
+    let places = names.flat_map(|name| {
+        let module = folder.join(name);
+        [module.with_extension("rs"), module.join("mod.rs")]
+    });
+    places.filter(|path| path.is_file()).collect()
 }
 
 /// The packages of the workspace, as cargo describes them.
