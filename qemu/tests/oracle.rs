@@ -14,7 +14,7 @@ use qemu::oracle::{Image, Plan, Tally, follow};
 use rustc_demangle::demangle;
 use unwind::sframe::{Row, Rule};
 
-kernel_tests! { every:
+kernel_tests! { one_each:
     some_boundaries_of_a_boot_and_of_tasks_are_right,
 }
 

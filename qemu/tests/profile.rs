@@ -31,8 +31,7 @@ const WORDS: [&str; 2] = ["busy", "300"];
 const TOLERANCE: f64 = 0.02;
 
 kernel_tests!(release: a_kernel_samples_itself);
-kernel_tests!(one_release_of_all: several_cpus_have_a_profile, shares_are_true, twice_is_the_same, speedscope_has_the_same);
-kernel_tests!(release_of_all: a_hang_has_a_profile);
+kernel_tests!(one_release_of_all: a_hang_has_a_profile, several_cpus_have_a_profile, shares_are_true, twice_is_the_same, speedscope_has_the_same);
 
 /// What the runner says of a profile of this image in this folder, and the file.
 fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf) {

@@ -12,7 +12,7 @@ use crate::support::report::Report;
 use crate::support::{built, gdb};
 
 kernel_tests! { one_aarch64:
-    every_instruction_leads_to_what_was_interrupted_aarch64,
+    instructions_that_exceptions_execute_lead_to_what_was_interrupted,
 }
 
 kernel_tests! { aarch64:
@@ -54,7 +54,23 @@ fn every_instruction_leads_to_what_was_interrupted_x86_64(kernel: Kernel) {
     every_instruction_is_right(kernel, BOTH, &functions);
 }
 
-fn every_instruction_leads_to_what_was_interrupted_aarch64(kernel: Kernel) {
+/// Without the vectors of interrupts, and without stacks that are full.
+fn instructions_that_exceptions_execute_lead_to_what_was_interrupted(kernel: Kernel) {
+    let functions = ["exception_0", "trap_entry", "trap_return_above"];
+    every_instruction_is_right(kernel, &BOTH[..3], &functions);
+}
+
+#[long]
+fn every_instruction_leads_to_what_was_interrupted_aarch64_debug() {
+    of_aarch64(built::kernel("aarch64_debug"));
+}
+
+#[long]
+fn every_instruction_leads_to_what_was_interrupted_aarch64_release() {
+    of_aarch64(built::kernel("aarch64_release"));
+}
+
+fn of_aarch64(kernel: Kernel) {
     // Of the vectors, which are all alike, one of those that come from a thread, an interrupt's, and one of the others.
     let functions = [
         "exception_0",

@@ -85,7 +85,7 @@ fn every_hang_is_asked_debug() {
     every_hang(false);
 }
 
-#[gate]
+#[long]
 fn every_hang_is_asked_release() {
     every_hang(true);
 }

@@ -87,7 +87,7 @@ fn some_boundaries_are_right_release() {
 }
 
 /// Also while a handler has an interrupted task go on elsewhere, as its time slice is over, and while tasks change.
-#[gate]
+#[long]
 fn every_boundary_of_tasks_is_right() {
     let (file, image) = image(true);
     let plan = Plan {

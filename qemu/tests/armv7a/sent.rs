@@ -34,7 +34,7 @@ fn all_that_is_sent_says_the_same_debug() {
     sent::all_that_is_sent_says_the_same(&built_image(false));
 }
 
-#[gate]
+#[long]
 fn all_that_is_sent_says_the_same_release() {
     sent::all_that_is_sent_says_the_same(&built_image(true));
 }

@@ -43,7 +43,7 @@ fn lists(image: &Path, tables: &str) -> (Vec<Vec<String>>, Vec<String>) {
     (names.collect(), ends.collect())
 }
 
-#[gate]
+#[long]
 fn without_a_map_lists_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = built_image(false);

@@ -169,7 +169,7 @@ fn text(mut from: impl Read, mut adapter: &File, mut faults: Vec<Fault>) {
     }
 }
 
-#[gate]
+#[long]
 fn every_step_is_equal_on_qemus_board() {
     let (bench, image) = (Bench::new(), image(KERNEL));
     let mut session = bench.check(&[]);

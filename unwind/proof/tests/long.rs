@@ -6,6 +6,7 @@ extern crate test_programs;
 mod analysis;
 mod damage;
 mod eh_frame;
+mod map;
 #[path = "../../tests/say/mod.rs"]
 mod say;
 mod support;

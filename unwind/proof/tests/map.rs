@@ -51,7 +51,7 @@ fn check(name: &str, made: &Made) {
     ));
 }
 
-#[test]
+#[gate]
 fn the_stored_sections() {
     let stored = made::stored();
     for (name, made) in &stored {
@@ -60,7 +60,7 @@ fn the_stored_sections() {
     assert!(stored.len() > 10, "{}", stored.len());
 }
 
-#[test]
+#[gate]
 fn this_program() {
     check(
         "this program",
@@ -70,7 +70,7 @@ fn this_program() {
 
 /// Bits, bytes and words are changed, half of the time with a checksum that is right for them: every look-up ends, and says what
 /// `exercise` asks of it.
-#[test]
+#[gate]
 fn damaged_maps() {
     let mut maps: Vec<Vec<u8>> = made::stored()
         .into_iter()
@@ -99,7 +99,7 @@ fn damaged_maps() {
 }
 
 /// No change of a byte, or of the length, is taken for a sound map.
-#[test]
+#[gate]
 fn every_damaged_byte_is_noticed() {
     let (_, made) = chance::made(3).swap_remove(0);
     for at in 0..made.map.len() {
@@ -115,13 +115,13 @@ fn every_damaged_byte_is_noticed() {
 }
 
 /// There is no map with a page for each of them and for what is between.
-#[test]
+#[gate]
 fn code_in_many_places_has_no_map() {
     let made = Made::of(&X86_64, chance::far_apart());
     assert_eq!(made.err(), Some(Unfit::TooLarge));
 }
 
-#[test]
+#[gate]
 fn functions_by_chance() {
     let (mut exceptions, mut regions, mut long) = (0, 0, 0);
     for seed in 1..10 {
@@ -141,7 +141,7 @@ fn functions_by_chance() {
 }
 
 /// Of several maps each has numbers of its own. What one has found is never in a function of another, whatever lies there.
-#[test]
+#[gate]
 fn maps_of_several_images_are_not_mixed_up() {
     let made = made::stored();
     let named = |part: &str| {
@@ -176,10 +176,19 @@ fn maps_of_several_images_are_not_mixed_up() {
 }
 
 /// A map of 32-bit ARM says what the functions say that it was made of, and whatever is damaged in it, nothing panics.
-#[test]
+#[gate]
 fn functions_of_32_bit_arm() {
+    of_32_bit_arm(0..12);
+}
+
+#[long]
+fn more_functions_of_32_bit_arm() {
+    of_32_bit_arm(12..60);
+}
+
+fn of_32_bit_arm(seeds: std::ops::Range<u64>) {
     let mut rows = 0;
-    for seed in 0..60 {
+    for seed in seeds.clone() {
         let functions = chance::arm(seed);
         rows += functions.iter().map(|one| one.rows.len()).sum::<usize>();
         let bytes = linker::map::Map::new(&ARM, &functions, None).expect("a map");
@@ -204,12 +213,12 @@ fn functions_of_32_bit_arm() {
             exercise::map(&damaged, made::MAP, one.start + random.below(64) as u64);
         }
     }
-    assert!(rows > 10_000, "{rows}");
+    assert!(rows > 170 * seeds.count(), "{rows}");
 }
 
 /// A caller counts its frame from `r4`, which its callee has saved, has left as it was, or has lost: then the walk says so, and takes no value of
 /// the callee's for the caller's. So it does where the caller has only an exception table.
-#[test]
+#[gate]
 fn a_frame_is_not_counted_from_a_lost_register() {
     let at = |base, offset| Rule::Value { base, offset };
     let saved = |offset| Rule::Saved {
