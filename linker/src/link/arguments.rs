@@ -55,11 +55,11 @@ impl CommandLine {
         let mut is_optimized = false;
         let mut arguments = arguments.into_iter().peekable();
         while let Some(argument) = arguments.next() {
-            if line.options.take(&argument)? {
-                continue;
-            }
             if let Some(path) = strip_prefix(&argument, "--sframe-linker=") {
                 line.linker_path = Some(PathBuf::from(path));
+                continue;
+            }
+            if line.options.take(&argument)? {
                 continue;
             }
             let next = arguments.peek();
@@ -298,6 +298,18 @@ mod tests {
             (
                 "--sframe",
                 "option --sframe needs a value: run `sframe-link --sframe-help` for a description",
+            ),
+            (
+                "--sframe-outermsot=start",
+                "unknown option --sframe-outermsot: run `sframe-link --sframe-help` for all options",
+            ),
+            (
+                "--sframe-required",
+                "unknown option --sframe-required: run `sframe-link --sframe-help` for all options",
+            ),
+            (
+                "--sframe-help",
+                "option --sframe-help must be the first argument",
             ),
         ] {
             assert_eq!(parse(&[argument]).unwrap_err().to_string(), expected);

@@ -119,7 +119,7 @@ impl Options {
     /// Sets an option by an argument. Returns false if the argument is none of ours.
     ///
     /// # Errors
-    /// Returns an error if the value is invalid.
+    /// Returns an error if the value is invalid, or if an argument begins as ours do and is none.
     pub fn take(&mut self, argument: &OsStr) -> Result<bool> {
         let Some(text) = argument.to_str() else {
             return Ok(false);
@@ -154,7 +154,7 @@ impl Options {
                     "option {text} needs a value: run `sframe-link --sframe-help` for a description"
                 );
             }
-            return Ok(false);
+            return unknown(text);
         };
         match (switch, value) {
             ("--sframe", "v3") => self.sframe = Some(Version::V3),
@@ -227,9 +227,22 @@ impl Options {
                 )
             }
             ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
-            _ => return Ok(false),
+            _ => return unknown(switch),
         }
         Ok(true)
+    }
+}
+
+/// Refuses an argument that no linker can know. Other arguments are the linker's.
+fn unknown(switch: &str) -> Result<bool> {
+    match switch {
+        "--sframe-help" | "--sframe-version" | "--sframe-script" => {
+            bail!("option {switch} must be the first argument")
+        }
+        _ if switch.starts_with("--sframe-") => {
+            bail!("unknown option {switch}: run `sframe-link --sframe-help` for all options")
+        }
+        _ => Ok(false),
     }
 }
 
