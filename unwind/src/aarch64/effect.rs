@@ -28,7 +28,7 @@ pub(super) fn effect(bytes: &[u8], at: u64) -> Option<Effect> {
         2 if word & 31 == SP && word & 0xffa0_f800 == 0x0420_5000 => {
             effect.stack_pointer = Change::Lost;
         }
-        _ if word <= 0xffff => effect.flow = Flow::End,
+        _ if word <= 0xffff => effect.flow = Flow::Never,
         _ => {}
     }
     Some(effect)
@@ -65,6 +65,8 @@ fn immediate(word: u32, effect: &mut Effect) {
             match to {
                 SP if sets_flags => {}
                 SP if wide && from == SP => effect.before = amount,
+                // `mov sp, x9`, for example.
+                SP if value == Change::Lost => effect.stack_pointer = Change::Replaced,
                 SP => effect.stack_pointer = value,
                 FP => effect.frame_pointer = value,
                 _ => lose(effect, to),
@@ -87,7 +89,10 @@ fn register(word: u32, effect: &mut Effect) {
     // ADD and SUB with an extended register: the only ones that write the stack pointer.
     if to == SP {
         if word & 0x3fe0_0000 == 0x0b20_0000 {
-            effect.stack_pointer = Change::Lost;
+            effect.stack_pointer = match word >> 5 & 31 {
+                SP | FP => Change::Lost,
+                _ => Change::Replaced,
+            };
         }
         return;
     }

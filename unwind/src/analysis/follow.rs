@@ -151,7 +151,7 @@ impl Follower {
                 self.again |= self.targets.add(to, *state, back);
             }
         }
-        if let Flow::Jump(_) | Flow::Anywhere | Flow::End = effect.flow {
+        if let Flow::Jump(_) | Flow::Anywhere | Flow::End | Flow::Never = effect.flow {
             at.state = None;
         }
     }

@@ -139,7 +139,7 @@ impl State {
     fn after(&self, change: Change, value: Value, slot: Value) -> Value {
         match change {
             Change::Kept => value,
-            Change::Lost => Value::UNKNOWN,
+            Change::Lost | Change::Replaced => Value::UNKNOWN,
             Change::Address(place) => self.at(place),
             Change::Loaded(place) => match self.at(place) {
                 from if from == slot && from != Value::UNKNOWN => Value::OWN,

@@ -16,6 +16,8 @@ pub enum Change {
     Kept,
     /// The register gets an unknown value.
     Lost,
+    /// The register gets a constant, or the value of another register or of a word that no frame contains.
+    Replaced,
     /// The register gets this address.
     Address(Place),
     /// The register gets the word at this address.
@@ -37,6 +39,8 @@ pub enum Flow {
     Anywhere,
     /// Control flow leaves the function.
     End,
+    /// Nothing follows: the instruction is undefined.
+    Never,
 }
 
 /// The effect of one instruction. When it accesses memory, the stack pointer has moved by `before`, but not yet by `after`.

@@ -24,6 +24,9 @@ bitflags! {
     /// A frame that a fallback found is marked in [`Frame::how`](crate::Frame::how), and the walk is in doubt. If a row exists but does not
     /// lead to a caller (on a damaged stack, for example), the code is not analysed, because the row already describes it.
     ///
+    /// No fallback is used if the analysis shows that the code has no caller: the code sets the stack pointer to another stack, and never
+    /// returns. No scan follows a null return address on a stack whose base is unknown, because the address ends the stack.
+    ///
     /// ```
     /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
     /// # use example::*;

@@ -22,16 +22,20 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// A scan upwards from the first aligned word at or above a stack pointer, which may have any value.
-    pub(super) const fn new<R: RegisterSet>(sp: u64) -> Self {
+    /// A scan upwards from the first aligned word at or above a stack pointer, which may have any value, to `end`, if the end is known.
+    pub(super) fn new<R: RegisterSet>(sp: u64, end: Option<u64>) -> Self {
         let at = match sp.checked_next_multiple_of(R::WORD) {
             Some(at) => at,
             None => sp,
         };
+        let words = match end {
+            Some(end) => end.saturating_sub(at).checked_div(R::WORD).unwrap_or(0),
+            None => WORDS.into(),
+        };
         Self {
             at,
             frames: FRAMES,
-            words: WORDS,
+            words: u32::try_from(words).map_or(WORDS, |words| words.min(WORDS)),
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::code::{Change, Effect, Flow, Place};
 const RSP: u8 = 4;
 const RBP: u8 = 5;
 
+/// `lea rsp, [rip + …]`, without its distance.
+const LEA_RSP: [u8; 3] = [0x48, 0x8d, 0x25];
+
 pub(super) fn effect(bytes: &[u8], at: u64) -> Option<Effect> {
     let instruction = decode(bytes)?;
     let mut effect = Effect::none(instruction.length);
@@ -21,6 +24,9 @@ pub(super) fn effect(bytes: &[u8], at: u64) -> Option<Effect> {
             lose_operand(&instruction, &mut effect);
         }
         _ => {}
+    }
+    if bytes.starts_with(&LEA_RSP) {
+        effect.stack_pointer = Change::Replaced;
     }
     Some(effect)
 }
@@ -38,6 +44,14 @@ fn lose(register: u8, effect: &mut Effect) {
 fn lose_operand(instruction: &Instruction, effect: &mut Effect) {
     if let Some(register) = instruction.operand {
         lose(register, effect);
+    }
+}
+
+/// Marks `rsp` or `rbp` as one with a value that is moved there.
+fn replace(register: u8, effect: &mut Effect) {
+    match register {
+        RSP => effect.stack_pointer = Change::Replaced,
+        _ => lose(register, effect),
     }
 }
 
@@ -82,7 +96,8 @@ fn one_byte(instruction: &Instruction, at: u64, effect: &mut Effect) -> Option<(
                 effect.stack_pointer = Change::Address(Place::in_frame(0));
             }
             (None, RBP) if wide => effect.saves_frame_pointer = instruction.place,
-            _ => lose_operand(instruction, effect),
+            (Some(to), _) => replace(to, effect),
+            (None, _) => {}
         },
         0x8b => match (register, operand, instruction.place) {
             (RBP, Some(RSP), _) if wide => {
@@ -92,7 +107,8 @@ fn one_byte(instruction: &Instruction, at: u64, effect: &mut Effect) -> Option<(
                 effect.stack_pointer = Change::Address(Place::in_frame(0));
             }
             (RBP, None, Some(place)) if wide => effect.frame_pointer = Change::Loaded(place),
-            _ => lose(register, effect),
+            (RSP, None, Some(_)) => effect.stack_pointer = Change::Lost,
+            _ => replace(register, effect),
         },
         0x8d => {
             let change = match instruction.place {
@@ -111,8 +127,13 @@ fn one_byte(instruction: &Instruction, at: u64, effect: &mut Effect) -> Option<(
         0x9c => push(None, instruction, effect)?,
         0x9d => pop(None, instruction, effect)?,
         0xb0..=0xb7 if instruction.whole() => lose(low, effect),
-        0xb8..=0xbf => lose(low, effect),
-        0x88 | 0x8c | 0xc0 | 0xc1 | 0xc6 | 0xc7 | 0xd0..=0xd3 if instruction.whole() => {
+        0xb8..=0xbf => replace(low, effect),
+        0xc7 => {
+            if let Some(to) = instruction.operand {
+                replace(to, effect);
+            }
+        }
+        0x88 | 0x8c | 0xc0 | 0xc1 | 0xc6 | 0xd0..=0xd3 if instruction.whole() => {
             lose_operand(instruction, effect);
         }
         // RET, IRET
@@ -149,8 +170,10 @@ fn two_bytes(instruction: &Instruction, at: u64, effect: &mut Effect) {
         opcode, register, ..
     } = *instruction;
     match opcode {
-        // UD2, SYSRET, SYSENTER, SYSEXIT
-        0x0b | 0x07 | 0x34 | 0x35 => effect.flow = Flow::End,
+        // UD2
+        0x0b => effect.flow = Flow::Never,
+        // SYSRET, SYSENTER, SYSEXIT
+        0x07 | 0x34 | 0x35 => effect.flow = Flow::End,
         0x80..=0x8f => effect.flow = Flow::Branch(instruction.target(at)),
         // PUSH and POP of segment registers
         0xa0 | 0xa8 => effect.before = -8,

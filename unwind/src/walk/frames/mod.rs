@@ -1,5 +1,6 @@
 //! The walk: an iterator of frames. Only this module changes the state of a walk.
 
+mod base;
 mod lean;
 mod resume;
 mod steps;

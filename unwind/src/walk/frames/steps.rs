@@ -45,8 +45,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             _ if let Some(call) = self.step_by_code(reason) => return call,
             _ if self.step_by_link(reason) => self.note(self.count, How::LinkRegister, reason),
             _ if self.step_by_record() => self.note(self.count, How::FramePointer, reason),
-            _ if self.unwinder.scans() => {
-                let scan = Scan::new::<R>(self.cursor.registers.sp());
+            _ if self.unwinder.scans() && !self.ends_stack(reason) => {
+                let scan = Scan::new::<R>(self.cursor.registers.sp(), self.last_record());
                 self.state = State::Scanning(scan, reason);
             }
             _ => self.state = State::Ended(reason),
@@ -137,17 +137,6 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                 _ => Err(End::Outermost),
             },
             other => other,
-        }
-    }
-
-    /// Checks whether the stack of the cursor's frame, whose function has no caller and whose stack pointer is `sp`, is empty there. `None` if the
-    /// base of the stack is unknown.
-    #[inline(never)]
-    fn is_at_base(&self, sp: u64) -> Option<bool> {
-        let pc = lookup_pc(self.cursor.registers.pc(), self.cursor.kind());
-        match self.unwinder.source.stack_pointer(pc) {
-            Some(loaded) if loaded == sp => Some(true),
-            _ => self.memory.is_base(cfa_at::<R>(sp)),
         }
     }
 
@@ -309,16 +298,17 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     }
 
     /// Steps to the caller with rules from an analysis of the code, if there is no row. Not if a table contains the function without rows: the
-    /// writer of the table analysed the code, too, and rejected the result.
+    /// writer of the table analysed the code, too, and rejected the result. If the code has no caller on its stack, the walk ends, for this
+    /// reason.
     #[inline(always)]
     fn step_by_code(&mut self, reason: End) -> Option<Call> {
-        let without_row = match reason {
-            End::NoTables(_) | End::Unusable(_) => true,
-            End::NoRow(_, LookupError::NoRow | LookupError::NoRows { .. }) => false,
-            End::NoRow(..) => true,
-            _ => false,
+        let is_listed = match reason {
+            End::NoTables(_) | End::Unusable(_) => false,
+            End::NoRow(_, LookupError::NoRow | LookupError::NoRows { .. }) => true,
+            End::NoRow(..) => false,
+            _ => return None,
         };
-        if !without_row || !self.unwinder.fallbacks.contains(Fallbacks::ANALYSIS) {
+        if !self.unwinder.fallbacks.contains(Fallbacks::ANALYSIS) {
             return None;
         }
         let cursor = &self.cursor;
@@ -326,7 +316,14 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let unwinder = self.unwinder;
         let code = unwinder.code_at(pc, false)?;
         let found = unwinder.source.read_code(R::MACHINE, code, pc)?;
-        self.step_by_rules(found, reason)
+        if found.rules.is_outermost() {
+            self.state = State::Ended(reason);
+            return Some(Call::Fits);
+        }
+        match is_listed {
+            true => None,
+            false => self.step_by_rules(found, reason),
+        }
     }
 
     #[inline(never)]

@@ -228,3 +228,73 @@ fn on_arm_too_before_every_instruction() {
         assert_eq!(end, End::Outermost);
     }
 }
+
+/// Code without rows that sets the stack pointer to another stack, and never returns, has no caller: above its frame are words of other stacks.
+#[test]
+fn boot_code_has_no_caller() {
+    // call 0x2000; then a loop around hlt
+    const CALL: [u8; 5] = [0xe8, 0xf4, 0xdf, 0xff, 0xff];
+    let stops = [0xf4, 0xeb, 0xfd];
+    let begins = [0x48, 0x8d, 0x25, 0, 0, 0, 0]; // lea rsp, [rip]
+    let moves = [0x48, 0xc7, 0xc4, 0, 0, 1, 0]; // mov rsp, 0x10000
+    let reads = [0x90, 0x90, 0x90, 0x48, 0x8b, 0x27, 0x90]; // mov rsp, [rdi]
+    let aligns = [0x90, 0x90, 0x90, 0x48, 0x83, 0xe4, 0xf0]; // and rsp, -16
+    let traps = [0x0f, 0x0b, 0xc3]; // ud2, which no ret follows
+    let returns = [0xf4, 0xc3, 0x90];
+    let leaves = [0xeb, 0x40, 0x90]; // jmp to another function
+    for (first, last, is_first) in [
+        (begins, stops, true),
+        (moves, stops, true),
+        (reads, stops, true),
+        (reads, traps, true),
+        (aligns, stops, false),
+        (begins, returns, false),
+        (reads, leaves, false),
+    ] {
+        for is_listed in [false, true] {
+            let mut program = amd64();
+            let code = [&first[..], &CALL, &last].concat();
+            put(&mut program.text, 0x4000, &[0x90; 16]);
+            put(&mut program.text, 0x4000, &code);
+            let framed = (0x2000, 0x100, 0, 0, 2, PUSHES_FP);
+            let functions = [framed, (0x4000, 0x10, 0, 0, 0, &[][..])];
+            program.table = table(Abi::Amd64, &functions[..1 + usize::from(is_listed)]);
+            program.without_rows = Vec::from([Range::new(0x4000, 0x400f)]);
+            let words = [(0x100c0, 3), (0x100c8, 0x400c), (0x100e0, 0x1005)];
+            program.words = Words::new(&words);
+            let registers = x86_64::Registers::new(0x2004, 0x100c0, 0x100c0);
+            let (found, end, _) = program.walk(registers, Fallbacks::all());
+            assert_eq!(found[..2], [(0x2004, Given), (0x400c, SFrame)]);
+            let others: &[(u64, How)] = if is_first { &[] } else { &[(0x1005, Scan)] };
+            assert_eq!(found[2..], *others, "{first:x?} {last:x?}");
+            assert!(matches!(end, End::NoRow(0x400c, _)), "{end:?}");
+        }
+    }
+}
+
+#[test]
+fn boot_code_on_arm_has_no_caller() {
+    // mov sp, x9; sub sp, x9, x10; sub sp, sp, x10
+    for (moves, is_first) in [
+        (0x9100_013f, true),
+        (0xcb2a_613f, true),
+        (0xcb2a_63ff, false),
+    ] {
+        let mut text = Vec::from([0; 0x3200]);
+        put(&mut text, 0x1004, &0x9400_0bff_u32.to_le_bytes()); // bl 0x4000
+        // bl 0x1000; wfe; b to the one before
+        let code: [u32; 4] = [moves, 0x97ff_f3ff, 0xd503_205f, 0x17ff_ffff];
+        for (index, word) in code.iter().enumerate() {
+            put(&mut text, 0x4000 + 4 * index, &word.to_le_bytes());
+        }
+        let program = Program {
+            table: table(Abi::AArch64Little, &[(0x1000, 0x100, 0, 0, 1, OUTERMOST)]),
+            text,
+            without_rows: Vec::from([Range::new(0x4000, 0x4010)]),
+            words: Words::new(&[(0x10080, 0x1008)]),
+        };
+        let registers = aarch64::Registers::new(0x4008, 0x10060, 3, 3);
+        let (found, ..) = program.walk(registers, Fallbacks::all());
+        assert_eq!(found.len(), if is_first { 1 } else { 2 }, "{moves:x}");
+    }
+}

@@ -271,3 +271,51 @@ fn a_damaged_word_leads_nowhere_else() {
         assert!(ends.iter().any(|(is_best, _)| !is_best));
     }
 }
+
+/// Walks as [`walk`] does, with a scan, from a frame pointer. Words that are not listed are no return addresses.
+fn scanned(fp: u64, stack: Option<Range>, words: &[(u64, u64)]) -> (Vec<(u64, How)>, End) {
+    let (words, table) = (Words::new(words), amd64());
+    let read = |address: u64| Some(words.0.get(&address).copied().unwrap_or(0x11));
+    let code = [Code::new(X86_64, TEXT)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let registers = x86_64::Registers::new(0x3010, 0x10000, fp);
+    let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| stack));
+    let found = frames.by_ref().map(|frame| (frame.pc, frame.how)).collect();
+    (found, frames.end().expect("an ended walk has a reason"))
+}
+
+#[test]
+fn a_null_return_address_ends_a_list_unless_the_stack_is_known() {
+    // Above the first frame of the stack there are return addresses of old calls.
+    let words = [
+        (0x10018, 0x3010),
+        (0x10038, 0),
+        (0x10048, 0x2050),
+        (0x10058, 0x1005),
+    ];
+    let frames = [(0x3010, How::Given), (0x3010, How::SFrame)];
+    let (found, end) = scanned(3, None, &words);
+    assert_eq!((&found[..], end), (&frames[..], End::BadReturnAddress(0)));
+    // On a known stack the word was overwritten.
+    let known = Range::new(0x8000, 0x10050);
+    let (found, end) = scanned(3, Some(known), &words);
+    assert_eq!(found[..2], frames);
+    assert_eq!(found[2..], [(0x2050, How::Scan)]);
+    assert_eq!(end, End::BadReturnAddress(0));
+}
+
+#[test]
+fn a_scan_ends_at_the_last_frame_record() {
+    // The caller has no row. Its caller is the first function, whose frame record is the last one.
+    let words = [
+        (0x10018, 0x4010),
+        (0x10048, 0x2050),
+        (0x10060, 0),
+        (0x10068, 0),
+        (0x10078, 0x1005),
+    ];
+    let (found, _) = scanned(0x10060, None, &words);
+    assert_eq!(found[2..], [(0x2050, How::Scan)]);
+    let (found, _) = scanned(3, None, &words);
+    assert_eq!(found[2..], [(0x2050, How::Scan), (0x1005, How::Scan)]);
+}
