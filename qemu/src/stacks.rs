@@ -43,12 +43,10 @@ pub fn of_reports<'data>(file: &impl Object<'data>) -> Option<Range> {
     Some(Range::new(start, start.saturating_add(symbol.size())))
 }
 
-/// What a walk may read that starts at `sp` on the stack of reports: the rest of this stack, and all other memory, because the stack of
-/// the failed code may be anywhere.
-pub fn around(of_reports: Range, sp: u64) -> Vec<Range> {
-    let Range { start, end } = of_reports;
-    let ranges = [(sp, end), (0, start), (end, u64::MAX)];
-    ranges.map(|(start, end)| Range::new(start, end)).into()
+/// What a walk may read that starts on the stack of reports: this stack, and all other memory, because the stack of the failed code may be
+/// anywhere.
+pub fn with_all_memory(of_reports: Range) -> Vec<Range> {
+    vec![of_reports, Range::new(0, u64::MAX)]
 }
 
 /// All stacks that an image declares; none if it has no such symbols.

@@ -1,5 +1,6 @@
 //! Kernels that declare no stack, as most do: the walk from outside, and profiles.
 
+mod ends;
 mod vectors;
 
 use std::fs;
@@ -71,8 +72,11 @@ fn linked_by(
 
 /// The same kernel, linked by sframe-link, whose stack has so many bytes.
 fn kernel(folder: &Path, functions: &[String], stack: u64) -> PathBuf {
-    let linker = linker::build(&target()).expect("sframe-link is built");
-    linked(folder, functions, &stack_of(stack), &linker)
+    linked(folder, functions, &stack_of(stack), &sframe_link())
+}
+
+fn sframe_link() -> PathBuf {
+    linker::build(&target()).expect("sframe-link is built")
 }
 
 /// The same kernel, linked by GNU ld, so that it has no tables.

@@ -8,6 +8,9 @@ use crate::memory::{Memory, Range, sealed};
 /// after at most as many steps as the ranges have words. (Linux for arm64 has the same rule, "consume once".) Stacks may follow each other
 /// in any order.
 ///
+/// A range that ends at `u64::MAX` is memory with stacks whose bases are unknown: a walk in it ends with
+/// [`End::Outermost`](crate::End) at best, as over [`Undeclared`](crate::Undeclared).
+///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/example.rs")); }
 /// # use example::{CODE, TABLE};
@@ -151,7 +154,8 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
     }
 
     fn is_base(&self, sp: u64) -> Option<bool> {
-        Some(self.bit != 0 && self.rest.end == sp)
+        let is_known = self.bit == 0 || self.rest.end != u64::MAX;
+        is_known.then_some(self.bit != 0 && self.rest.end == sp)
     }
 }
 
@@ -225,6 +229,17 @@ mod tests {
         assert!(memory.leave(&frame, 0x1808, 8));
         assert_eq!(memory.word(0x1800, 8), None, "below the stack pointer");
         assert_eq!(memory.word(0x1808, 8), Some(0x1808));
+    }
+
+    #[test]
+    fn the_rest_of_all_memory_has_no_known_base() {
+        let ranges = [Range::new(0x1000, 0x2000), Range::new(0, u64::MAX)];
+        let mut memory = stacks(&ranges);
+        assert_eq!(memory.is_base(0x2000), Some(false), "on no stack");
+        assert!(memory.enter(0x1800));
+        assert_eq!(memory.is_base(0x2000), Some(true));
+        assert!(memory.advance(0x1800, 0x5000, 8));
+        assert_eq!(memory.is_base(0x5000), None);
     }
 
     #[test]

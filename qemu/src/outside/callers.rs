@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
-use unwind::{End, Range, Stacks};
+use unwind::{End, Frame, Range, RegisterSet, RowSource, Stacks};
 
 use super::begin::{Begin, frames};
 use super::image::Image;
@@ -149,16 +149,29 @@ impl Callers {
         let unwinder = self.image.unwinder::<R>(rows, &code, &function_at);
         let stacks = Stacks::new(ranges, |address| memory.word_of::<R>(address));
         let mut frames = frames(&unwinder, registers, stacks);
-        let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();
-        let base = match (frames.end(), frames.doubt()) {
+        let mut last = None;
+        let found = frames.by_ref().map(|frame| {
+            last = Some(frame);
+            frame.lookup_pc()
+        });
+        let found = found.collect();
+        let reason = frames.doubt().map(|doubt| doubt.reason);
+        let base = match (frames.end(), reason) {
             (Some(End::Complete), _) => Base::Complete,
-            (Some(End::NotAtBase(_)), doubt) if self.image.stacks.is_empty() => match doubt {
-                None => Base::Undeclared,
-                Some(_) => Base::UndeclaredInDoubt,
-            },
-            (Some(End::Outermost), _) => Base::InDoubt,
+            (Some(End::Outermost), Some(End::BaseUnknown(_))) => Base::Undeclared,
+            (Some(End::Outermost), _) if last.is_some_and(|last| self.has_base(&last)) => {
+                Base::InDoubt
+            }
+            (Some(End::Outermost), _) => Base::UndeclaredInDoubt,
             _ => Base::Incomplete,
         };
         (found, base)
+    }
+
+    /// Whether it is known where the stack begins of this frame of the outermost function.
+    fn has_base<R: RegisterSet>(&self, frame: &Frame<R>) -> bool {
+        let sp = frame.registers.map(|registers| registers.sp());
+        let is_loaded = || self.image.rows().stack_pointer(frame.lookup_pc()) == sp;
+        !self.image.stacks.is_empty() || sp.is_some() && is_loaded()
     }
 }

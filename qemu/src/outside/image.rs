@@ -291,7 +291,7 @@ impl Image {
         if self.stacks.is_empty() {
             let left = of_reports.filter(|stack| stack.holds_stack_pointer(sp));
             let above = || vec![Range::new(sp, u64::MAX)];
-            return left.map_or_else(above, |stack| stacks::around(stack, sp));
+            return left.map_or_else(above, stacks::with_all_memory);
         }
         // A kernel may count its CPUs in another order than QEMU: the stack that a CPU is on has the kernel's number.
         let own = self.stack(sp).and_then(|stack| stack.cpu);
