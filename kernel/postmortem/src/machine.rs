@@ -68,13 +68,13 @@ impl fmt::Display for Machine {
             write_bytes(f, self.build_id)?;
             f.write_str(", ")?;
         }
-        write_outcome(f, &self.verified)?;
+        write_outcome(f, &self.verified, self.missing.is_some())?;
         if let Some(missing) = self.missing {
             write!(f, ", code at {missing:#x} not compared")?;
         }
         if let Some(outcome) = &self.of_module {
             f.write_str(", state of a module's tables: ")?;
-            write_outcome(f, outcome)?;
+            write_outcome(f, outcome, false)?;
         }
         match self.moved_by {
             0 => Ok(()),
@@ -135,6 +135,19 @@ pub(crate) mod tests {
         assert_eq!(line(true, &[without]), verified);
         let of_module = format!("{verified}, state of a module's tables: tables without checksum");
         assert_eq!(line(true, &[without, with]), of_module);
+        // Code that was not compared is named once.
+        let machine = Machine {
+            build_id: &[],
+            verified: Ok(Verified {
+                checksum: true,
+                code: false,
+            }),
+            missing: Some(0x1000),
+            of_module: None,
+            moved_by: 0,
+        };
+        let named = "x86_64, no build id, tables verified, code at 0x1000 not compared";
+        assert_eq!(machine.to_string(), named);
         // It is told already.
         let unverified = "x86_64, no build id, tables without checksum";
         assert_eq!(line(false, &[with]), unverified);

@@ -29,12 +29,18 @@ pub(crate) fn both_pieces(
     })
 }
 
-fn write_verified(f: &mut fmt::Formatter<'_>, verified: &Verified) -> fmt::Result {
+/// Writes the state of tables that are not damaged. `names_code`: the text that follows names code that was not compared.
+fn write_verified(
+    f: &mut fmt::Formatter<'_>,
+    verified: &Verified,
+    names_code: bool,
+) -> fmt::Result {
     f.write_str(match *verified {
         Verified {
             checksum: false, ..
         } => "tables without checksum",
         Verified { code: true, .. } => "tables and code verified",
+        Verified { code: false, .. } if names_code => "tables verified",
         Verified { code: false, .. } => "tables verified, code not compared",
     })
 }
@@ -105,9 +111,13 @@ mod sframe {
         }
     }
 
-    pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
+    pub(crate) fn write_outcome(
+        f: &mut fmt::Formatter<'_>,
+        outcome: &Outcome,
+        names_code: bool,
+    ) -> fmt::Result {
         match outcome {
-            Ok(verified) => write_verified(f, verified),
+            Ok(verified) => write_verified(f, verified, names_code),
             Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
             Err(damage @ Damage::Code { .. }) => write!(f, "tables verified, {damage}"),
             Err(damage) => write!(f, "tables damaged: {damage}"),
@@ -175,10 +185,14 @@ mod arm {
         0
     }
 
-    pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
+    pub(crate) fn write_outcome(
+        f: &mut fmt::Formatter<'_>,
+        outcome: &Outcome,
+        names_code: bool,
+    ) -> fmt::Result {
         match outcome.map {
             Ok(verified) => {
-                write_verified(f, &verified)?;
+                write_verified(f, &verified, names_code)?;
                 f.write_str(", ")?;
             }
             Err(Damage::Section(ParseError::Empty)) => {}
