@@ -4,7 +4,7 @@
 //! |---|---|
 //! | functions of the image, and where their code ends | `collect`, `starts`, `subprograms` |
 //! | of several names of a function, the one that calls have | `named` |
-//! | names as a report prints them | `short`, `or` |
+//! | names as a report prints them | `demangled`, `short`, `or` |
 //! | which instructions there are | `instructions` |
 //! | the frames at each of them | `lines`, `path`, `trace` |
 //! | debug information, in the image and in other files | `sections`, `split`, `reader` |
@@ -26,6 +26,7 @@ mod chunks;
 mod code;
 mod collect;
 mod compare;
+mod demangled;
 mod folded;
 mod grammar;
 mod instructions;
@@ -70,6 +71,8 @@ pub use split::package_of;
 pub use subprograms::of_file as subprograms;
 pub use witness::witness;
 
+use demangled::demangled;
+
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";
 /// Input section that `tables.ld` collects into [`SECTION`].
@@ -93,14 +96,13 @@ impl Names {
         with_others(self.name(&symbol.name), others)
     }
 
-    /// The name of a symbol, demangled if it is Rust's, and [`printable()`].
+    /// The name of a symbol, demangled if it is one of Rust or C++, and [`printable()`]. A name of C++ has no parameters.
     #[must_use]
     pub fn name(self, symbol: &str) -> String {
         let symbol = printable(symbol);
-        let Ok(demangled) = rustc_demangle::try_demangle(&symbol) else {
+        let Some(full) = demangled(&symbol) else {
             return symbol.into_owned();
         };
-        let full = format!("{demangled:#}");
         match self {
             Self::Short => short(&full),
             Self::Full => full,

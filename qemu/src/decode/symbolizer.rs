@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail};
 use linker::image::build_id;
 use linker::symbols::{
-    DebugLookup, Symbol, Symbols, named, printable, short, with_others, without_others,
+    DebugLookup, Names, Symbol, Symbols, named, printable, short, with_others, without_others,
 };
 use object::{CompressionFormat, Object, ObjectKind, ObjectSection, SectionKind};
 
@@ -301,17 +301,9 @@ fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// A demangled name, without its hash, as a report has it: what acts is escaped. Only a name with the prefix of mangled names is one: `f` and
-/// `i`, functions of C, would be read as the types `float` and `int`.
+/// A demangled name, as a report with full names has it: what acts is escaped.
 fn demangled(symbol: &str) -> String {
-    let is_mangled = ["_Z", "__Z", "_R"]
-        .iter()
-        .any(|prefix| symbol.starts_with(prefix));
-    let name = match is_mangled {
-        true => addr2line::demangle_auto(symbol.into(), None),
-        false => symbol.into(),
-    };
-    printable(&name).into_owned()
+    Names::Full.name(symbol)
 }
 
 #[cfg(test)]
