@@ -238,6 +238,8 @@ fn regions_have_to_be_named() {
         assert!(!folder.join("image").exists());
         let note = "sframe-link: note: copy the output of `sframe-link --sframe-script` into the linker script";
         assert!(stderr(&output).contains(note), "{}", stderr(&output));
+        let region = "give each section a memory region, for example > FLASH\n";
+        assert!(stderr(&output).contains(region), "{}", stderr(&output));
         let printed = crate::common::succeed(crate::common::sframe_link().arg("--sframe-script"));
         let sections = stdout(&printed);
         let (tables, discarded) = sections.split_once("/DISCARD/").unwrap();

@@ -1,5 +1,6 @@
 //! The linker script that gives the tables a place, where those of the link have none.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +32,7 @@ const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
 const ADVICE: [(&str, &str); 3] = [
     (
         "MEMORY",
-        "copy the output of `sframe-link --sframe-script` into the linker script after all code, and give each section a memory region, for example > FLASH",
+        "copy the output of `sframe-link --sframe-script` into the linker script after all code, and give each section a memory region",
     ),
     (
         "PHDRS",
@@ -44,10 +45,49 @@ const ADVICE: [(&str, &str); 3] = [
 ];
 
 /// Returns the advice for the linker scripts among the arguments; `None` if the link has no linker script.
-pub(super) fn advice(arguments: &[OsString]) -> Option<&'static str> {
-    let has = |statement: &str| mention(arguments, &|text| has_statement(text, statement));
+pub(super) fn advice(arguments: &[OsString]) -> Option<String> {
+    let all = RefCell::new(String::new());
+    mention(arguments, &|text| {
+        all.borrow_mut().extend([text, "\n"]);
+        false
+    });
+    let all = all.into_inner();
     let mut advice = ADVICE.into_iter();
-    advice.find_map(|(statement, advice)| has(statement).then_some(advice))
+    let (statement, advice) = advice.find(|(statement, _)| has_statement(&all, statement))?;
+    let region = (statement == "MEMORY").then(|| region_of_code(&all));
+    Some(match region.flatten() {
+        Some(region) => format!("{advice}, for example > {region}"),
+        None => advice.to_owned(),
+    })
+}
+
+/// Returns the memory region of the section `.text` in the text of linker scripts, or else the first region; `None` if there is none.
+fn region_of_code(text: &str) -> Option<&str> {
+    let (_, memory) = text.split_once("MEMORY")?;
+    let (_, memory) = memory.split_once('{')?;
+    let (memory, _) = memory.split_once('}')?;
+    // A region is `NAME (ATTRIBUTES) : ORIGIN = …, LENGTH = …`.
+    let regions = memory.rsplit_once(':')?.0.split(':');
+    let regions = regions.filter_map(|region| {
+        let region = region.trim_end();
+        let name = region
+            .strip_suffix(')')
+            .and_then(|one| one.rsplit_once('('));
+        name.map_or(region, |(name, _)| name)
+            .split_whitespace()
+            .last()
+    });
+    let regions: Vec<_> = regions.collect();
+    let (_, code) = text.split_once(TEXT).unwrap_or_default();
+    let used = code.match_indices('>').filter_map(|(at, _)| {
+        let is_load_address = code[..at].trim_end().ends_with("AT");
+        let rest = code[at + 1..].trim_start();
+        let is_end = |letter: char| !letter.is_alphanumeric() && letter != '_';
+        let name = rest.split(is_end).next();
+        name.filter(|_| !is_load_address)
+    });
+    let mut used = used.filter(|name| regions.contains(name));
+    used.next().or_else(|| regions.first().copied())
 }
 
 /// Whether the text of a script has a statement of this name with a block.
@@ -270,6 +310,23 @@ fn plain_name(section: &object::Section<'_, '_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_region_is_that_of_code() {
+        let regions =
+            "MEMORY { RAM (rwx) : ORIGIN = 2M, LENGTH = 64K\n ROM : ORIGIN = 1M, LENGTH = 1M }";
+        let region = |sections: &str| {
+            let text = format!("{regions} SECTIONS {{ {sections} }}");
+            region_of_code(&text).map(str::to_owned)
+        };
+        let text = ".data : { *(.data) } > RAM .text : { *(.text) }";
+        for end in [">ROM", "> ROM", "AT > RAM > ROM", ">\nROM :headers"] {
+            assert_eq!(region(&format!("{text} {end}")).as_deref(), Some("ROM"));
+        }
+        assert_eq!(region(text).as_deref(), Some("RAM"));
+        assert_eq!(region_of_code("SECTIONS { .text : { *(.text) } }"), None);
+        assert_eq!(region_of_code("MEMORY { }"), None);
+    }
 
     #[test]
     fn the_flavor_stays_first() {
