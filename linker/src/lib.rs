@@ -31,6 +31,7 @@ mod class;
 pub mod code_checksums;
 pub mod code_values;
 pub mod compressed;
+mod counted;
 pub mod covered;
 pub mod derived;
 pub mod function;

@@ -96,7 +96,7 @@ fn function_in_the_size_of_another_has_no_line_of_it() {
     let warned = stderr(&output);
     assert!(
         warned.contains(
-            "no line information for code in 1 functions (first: _start at 0xffffffff80100002): "
+            "no line information for code in 1 function (first: _start at 0xffffffff80100002): "
         ),
         "{warned}"
     );
@@ -123,7 +123,7 @@ fn function_that_gcc_found_identical_has_no_line_and_the_warning_names_the_flag(
     };
     let identical = warned(&[]);
     assert!(
-        identical.contains("no line information for code in 1 functions (first: "),
+        identical.contains("no line information for code in 1 function (first: "),
         "{identical}"
     );
     assert!(identical.contains("-fno-ipa-icf"), "{identical}");

@@ -112,9 +112,9 @@ verified code: 68.00 % of 25 bytes. Right unwind row: 9 bytes, wrong unwind row 
     not verified, 3 bytes: the code contains an indirect jump with unknown targets
     not verified, 5 bytes: unreachable code
 verified functions: 2 of 5 (40.00 %), functions with unwind rows that sframe-link corrected: 1
-    wrong, 1 functions: the stack pointer is loaded from a register or from memory
-    not verified, 1 functions: the code contains an indirect jump with unknown targets
-    not verified, 1 functions: unreachable code
+    wrong, 1 function: the stack pointer is loaded from a register or from memory
+    not verified, 1 function: the code contains an indirect jump with unknown targets
+    not verified, 1 function: unreachable code
 2 bytes fill room
 6..8: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
 12..15: sp+8 u c-8, is sp+16 u c-8, at mov rsp,[rdi] after push rbx
@@ -303,7 +303,7 @@ fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
 verified code: 85.00 % of 20 bytes. Right unwind row: 11 bytes, wrong unwind row with a known correction: 1 bytes, wrong unwind row without a known correction: 2 bytes, no unwind row: 3 bytes
     no row, 3 bytes: no call of the function was found, and no path through the function returns
 verified functions: 0 of 1 (0.00 %), functions with unwind rows that sframe-link corrected: 0
-    wrong, 1 functions: the stack pointer is loaded from a register or from memory
+    wrong, 1 function: the stack pointer is loaded from a register or from memory
 0 bytes fill room
 1..2: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
 9..11: sp+16 u c-8, is the stack pointer is loaded from a register or from memory, at 0xffffffff80100006, at jmp short 0FFFFFFFF80100009h after mov rsp,[rdi]

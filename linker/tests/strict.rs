@@ -250,7 +250,7 @@ fn check_fails() {
     assert!(said.contains(": 0 differences\n"), "{said}");
     assert!(
         said.contains(
-            "error: .sframe: the header of the unwind table has a row count of 9, but the functions have 1 rows\n"
+            "error: .sframe: the header of the unwind table has a row count of 9, but the functions have 1 row\n"
         ),
         "{said}"
     );

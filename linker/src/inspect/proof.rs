@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::Accepted;
 use crate::cfi::Frames;
+use crate::counted::counted;
 use crate::function::Function;
 use crate::image::Image;
 use crate::links::InterruptedLinks;
@@ -142,14 +143,14 @@ impl Proven {
         };
         writeln!(
             out,
-            "call frame information contradicts the code at {places} places ({bytes} bytes){handlers}",
-            places = self.mended.len(),
+            "call frame information contradicts the code at {places} ({bytes} bytes){handlers}",
+            places = counted(self.mended.len(), "place"),
             bytes = bytes(&self.mended),
         )?;
         writeln!(
             out,
-            "the unwind table contradicts the code at {wrong} places",
-            wrong = self.wrong.len(),
+            "the unwind table contradicts the code at {wrong}",
+            wrong = counted(self.wrong.len(), "place"),
         )?;
         self.functions.write(out)?;
         self.tally.write(out)?;

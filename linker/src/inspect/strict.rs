@@ -8,6 +8,7 @@ use unwind::sframe::format::{self, Flags};
 use unwind::sframe::{Abi, Damage, Function, Section, Tables};
 
 use crate::architecture::Architecture;
+use crate::counted::counted;
 use crate::image;
 
 /// Everything about tables that is not strictly valid.
@@ -166,7 +167,8 @@ impl Strict {
         let header = u64::from(section.row_count());
         if ![all, stored].contains(&header) {
             let what = format!(
-                "the header of the unwind table has a row count of {header}, but the functions have {all} rows"
+                "the header of the unwind table has a row count of {header}, but the functions have {rows}",
+                rows = counted(all, "row")
             );
             self.add(ERROR, &what, None);
         }

@@ -6,6 +6,7 @@ use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
 use super::tables::Tables;
+use crate::counted::counted;
 use crate::image::{Image, build_id};
 use crate::links::InterruptedLinks;
 use crate::parallel::both;
@@ -43,8 +44,8 @@ impl Tables {
         let comparison = compare(&tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written .sframe differs from the generated unwind rows at {count} addresses (first difference: {first}); please report this bug",
-                count = comparison.differences.len(),
+                "the written .sframe differs from the generated unwind rows at {addresses} (first difference: {first}); please report this bug",
+                addresses = counted(comparison.differences.len(), "address"),
             );
         }
         self.check_proof(".sframe", &tables)?;
@@ -102,8 +103,8 @@ impl Tables {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {
                 bail!(
-                    "the written unwind rule map differs from the generated unwind rows at {count} addresses (first difference: {first}); please report this bug",
-                    count = different.len(),
+                    "the written unwind rule map differs from the generated unwind rows at {addresses} (first difference: {first}); please report this bug",
+                    addresses = counted(different.len(), "address"),
                 );
             }
             return Ok(());
@@ -112,9 +113,9 @@ impl Tables {
         let comparison = crate::map::compare(&map, tables, &self.frames.functions, unproven);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the written unwind rule map differs from .sframe at {count} addresses (first difference: {first}); \
+                "the written unwind rule map differs from .sframe at {addresses} (first difference: {first}); \
                  please report this bug",
-                count = comparison.differences.len(),
+                addresses = counted(comparison.differences.len(), "address"),
             );
         }
         Ok(())
@@ -161,9 +162,9 @@ impl Tables {
         let comparison = symbols::compare(&table, &self.code, coverage);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the generated .symbols differs from debug information at {count} addresses (first difference: {first}); \
+                "the generated .symbols differs from debug information at {addresses} (first difference: {first}); \
                  please report this bug",
-                count = comparison.differences.len(),
+                addresses = counted(comparison.differences.len(), "address"),
             );
         }
         Ok(())

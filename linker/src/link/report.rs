@@ -1,6 +1,7 @@
 //! Messages about a link: warnings for functions without rows, and statistics.
 
 use super::tables::Tables;
+use crate::counted::counted;
 use crate::covered::advice;
 use crate::function::LeftOut;
 use crate::prove::origin::Count;
@@ -37,9 +38,9 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = code.missing.first() {
         lines.push(format!(
-            "no line information for {count} compilation units, because their .dwo files (first: {path}) cannot be read: keep the .dwo files until the image is linked, or \
+            "no line information for {units}, because the .dwo files (first: {path}) cannot be read: keep the .dwo files until the image is linked, or \
              compile without -gsplit-dwarf (rustc: -C split-debuginfo=off)",
-            count = code.missing.len(),
+            units = counted(code.missing.len(), "compilation unit"),
             path = printable(&first.to_string_lossy()),
         ));
     }
@@ -63,8 +64,8 @@ pub fn unlined(tables: &Tables) -> Vec<String> {
         };
         let name = code.names.text(code.functions[first.function].name);
         lines.push(format!(
-            "no line information for code in {count} functions (first: {name} at {address:#x}): {text}",
-            count = 1 + of_reason.count(),
+            "no line information for code in {functions} (first: {name} at {address:#x}): {text}",
+            functions = counted(1 + of_reason.count(), "function"),
             address = first.address,
         ));
     }
@@ -188,10 +189,10 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "unwind rows were verified for {verified} of {code} bytes of code. Call frame information contradicts the code at {places} places: unwind rows were corrected for {corrected} bytes and removed for {removed} bytes",
+        "unwind rows were verified for {verified} of {code} bytes of code. Call frame information contradicts the code at {places}: unwind rows were corrected for {corrected} bytes and removed for {removed} bytes",
         verified = tally.decided(),
         code = tally.code(),
-        places = tables.contradictions.len(),
+        places = counted(tables.contradictions.len(), "place"),
         corrected = tally.mended,
         removed = tally.withdrawn,
     ))
@@ -204,9 +205,9 @@ fn unproven(tables: &Tables) -> Option<String> {
     let rows = rows.filter(|function| !function.rows.is_empty());
     let all: u64 = rows.map(|function| u64::from(function.size)).sum();
     Some(format!(
-        "{bytes} of {all} bytes of code have unproven unwind rows, in {ranges} ranges",
+        "{bytes} of {all} bytes of code have unproven unwind rows, in {ranges}",
         bytes = unproven.bytes(),
-        ranges = unproven.ranges().len(),
+        ranges = counted(unproven.ranges().len(), "range"),
     ))
 }
 

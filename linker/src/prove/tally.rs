@@ -7,6 +7,7 @@ use super::isa::Isa;
 use super::text::Text;
 use super::unit::{Found, Span};
 use super::world::World;
+use crate::counted::counted;
 use crate::function::Function;
 use crate::reason::Reason;
 
@@ -97,7 +98,11 @@ impl Functions {
             ("not verified", &self.undecided),
         ] {
             for (reason, count) in reasons {
-                writeln!(out, "    {kind}, {count} functions: {reason}")?;
+                writeln!(
+                    out,
+                    "    {kind}, {functions}: {reason}",
+                    functions = counted(*count, "function")
+                )?;
             }
         }
         Ok(())

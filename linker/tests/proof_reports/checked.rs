@@ -12,7 +12,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     for expected in [
         "wrong+0x1: the unwind table for these instructions is wrong\n    after push rbx\n    at    call ",
         "    row   cfa sp+8, ra c-8, fp u\n    right cfa sp+16, ra c-8, fp u\n",
-        "contradicts the code at 1 places (6 bytes)\nthe unwind table contradicts the code at 1 places\n",
+        "contradicts the code at 1 place (6 bytes)\nthe unwind table contradicts the code at 1 place\n",
         // It says what call frame information says, so nothing else is wrong with it.
         " addresses: 0 differences\n",
     ] {
@@ -38,7 +38,7 @@ fn check_fails_where_the_table_contradicts_the_code() {
     assert!(mended.status.success(), "{text}");
     assert!(
         text.contains(
-            "contradicts the code at 1 places (6 bytes)\nthe unwind table contradicts the code at 0 places\n"
+            "contradicts the code at 1 place (6 bytes)\nthe unwind table contradicts the code at 0 places\n"
         ),
         "{text}"
     );
@@ -90,7 +90,7 @@ without:
     for expected in [
         ", 8 bytes, with+0x0: the code is an interrupt handler with an error code, but call frame information describes a called function\n",
         ", 4 bytes, without+0x0: the code is an interrupt handler without an error code, but call frame information describes a called function\n",
-        "contradicts the code at 1 places (6 bytes), interrupt handlers: 2\nthe unwind table contradicts the code at 0 places\n",
+        "contradicts the code at 1 place (6 bytes), interrupt handlers: 2\nthe unwind table contradicts the code at 0 places\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }

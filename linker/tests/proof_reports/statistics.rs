@@ -84,7 +84,7 @@ fn text_counts_what_was_mended() {
     for expected in [
         "functions and unwind rows that are corrected: 1 functions, 1 rows\n",
         "functions and unwind rows that are synthesized from the code: 1 functions, 3 rows\n",
-        "contradicts the code at 1 places: unwind rows were corrected for 6 bytes and removed for 0 bytes\n",
+        "contradicts the code at 1 place: unwind rows were corrected for 6 bytes and removed for 0 bytes\n",
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }

@@ -92,7 +92,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     }
     match sent.lost {
         0 => Ok(Status::Success),
-        lost => Err(anyhow!("{lost} lines of the profile are damaged or missing").into()),
+        lost => Err(anyhow!("damaged or missing lines of the profile: {lost}").into()),
     }
 }
 

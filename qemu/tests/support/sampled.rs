@@ -114,7 +114,7 @@ pub fn a_kernel_samples_itself(image: &Path) {
     fs::write(&log, damaged).expect("a file can be written");
     picture(&log, &out, image)
         .expect(1)
-        .expect_words("1 lines of the profile are damaged or missing");
+        .expect_words("damaged or missing lines of the profile: 1");
     let rest = fs::read_to_string(&out).expect("it is made of the others");
     assert_eq!(samples_with(&rest, ""), all - 1);
     // Without the first line of a CPU's, nobody knows of what image its samples are.
