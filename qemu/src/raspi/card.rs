@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use linker::whole;
 
 use super::flat;
 use crate::build::{Kernel, Profile};
@@ -103,21 +104,65 @@ pub fn card(arguments: &Card) -> Result<Status, Failure> {
     Ok(Status::Success)
 }
 
-/// Writes the three files for an image and its command line to a folder, which is made if it is not there.
+/// Writes the three files for an image and its command line to a folder, which is made if it is not there. Each file is replaced whole, so that a
+/// card that is removed too early, or is full, has the old file or the new one.
 ///
 /// # Errors
 /// Returns an error if the image cannot be made flat, or a file cannot be written.
 pub fn write_card(folder: &Path, image: &Path, command_line: &str) -> Result<()> {
     let shown = folder.display();
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create folder {shown}"))?;
-    write(&folder.join("kernel8.img"), &flat(image)?)?;
-    write(&folder.join("config.txt"), CONFIG.as_bytes())?;
-    write(
+    whole::write(&folder.join("kernel8.img"), &flat(image)?)?;
+    whole::write(&folder.join("config.txt"), CONFIG.as_bytes())?;
+    whole::write(
         &folder.join("cmdline.txt"),
         format!("{command_line}\n").as_bytes(),
     )
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF file of one segment, which begins with the header of an arm64 image.
+    fn test_image(folder: &Path) -> PathBuf {
+        let mut file = [0; 184];
+        let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, b"\x7fELF\x02\x01\x01");
+        for (at, value) in [(16, 2), (18, 183), (52, 64), (54, 56), (56, 1)] {
+            put(at, &u16::to_le_bytes(value));
+        }
+        put(20, &[1]);
+        put(32, &64_u64.to_le_bytes());
+        // The program header: a segment of 64 bytes at offset 120.
+        put(64, &[1]);
+        for (at, value) in [(72, 120_u64), (96, 64), (104, 64)] {
+            put(at, &value.to_le_bytes());
+        }
+        put(120 + 56, b"ARM\x64");
+        let path = folder.join("image");
+        std::fs::write(&path, file).expect("a file can be written");
+        path
+    }
+
+    /// No file of a card is changed in place, so that another name of the old file keeps its content.
+    #[test]
+    fn files_are_replaced_and_not_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = folder.path();
+        let image = test_image(folder);
+        let names = ["kernel8.img", "config.txt", "cmdline.txt"];
+        for name in names {
+            std::fs::write(folder.join(name), "old").expect("a file can be written");
+            let other = folder.join(name).with_extension("other");
+            std::fs::hard_link(folder.join(name), other).expect("a file can have two names");
+        }
+        write_card(folder, &image, "panic").expect("the files can be written");
+        for name in names {
+            let read = |path: PathBuf| std::fs::read(path).expect("it is there");
+            assert_eq!(read(folder.join(name).with_extension("other")), b"old");
+            assert_ne!(read(folder.join(name)), b"old");
+        }
+        assert_eq!(std::fs::read_dir(folder).expect("it is there").count(), 7);
+    }
 }
