@@ -178,7 +178,8 @@ pub struct Cli {
     #[arg(long, conflicts_with = "image")]
     pub defmt: bool,
 
-    /// Connect this terminal to the machine's serial input, and continue after a reset. The scenario `monitor` implies this option
+    /// Connect this terminal, or a pipe at standard input, to the machine's serial input, and continue after a reset. Without this
+    /// option, standard input is not read. The scenario `monitor` implies this option
     #[arg(short, long)]
     pub interactive: bool,
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::fs::{FileType, fstat};
+use rustix::io::ioctl_fionread;
 
 use crate::cli::Cli;
 use crate::decode::{Decoder, Style, Symbolizer};
@@ -146,7 +148,20 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
     let written = out.end().context("cannot forward the serial output");
     let booted = booted?;
     written?;
+    if !interactive && cli.gdb.is_none() && has_unread_input() {
+        say(format_args!(
+            "note: standard input was not read; to send it to the machine's serial input, pass --interactive"
+        ));
+    }
     Ok(booted)
+}
+
+/// Whether standard input is a pipe or a file with bytes that nothing has read.
+fn has_unread_input() -> bool {
+    let input = rustix::stdio::stdin();
+    let kind = fstat(input).map(|known| FileType::from_raw_mode(known.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
+        && ioctl_fionread(input).is_ok_and(|bytes| bytes > 0)
 }
 
 /// Where gdb and the machine meet: in the target folder, as nothing removes it if this process is killed, unless the path would
