@@ -87,6 +87,6 @@ pub use stacks::{Guard, Place, Stacks};
 pub use unwind::{Range, RuleCache};
 pub use walk::Walk;
 pub use watchdog::SECONDS;
-pub use writers::{Pl011, PrintFn};
+pub use writers::{MiniUart, Pl011, PrintFn};
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::SerialPort;

@@ -52,6 +52,41 @@ impl Write for PrintFn {
     }
 }
 
+/// A serial port whose registers are in memory, and whose first register sends what is written.
+#[derive(Debug)]
+struct MappedPort {
+    registers: *mut u32,
+    sender: Sender,
+}
+
+impl MappedPort {
+    const fn at(registers: *mut u32) -> Self {
+        Self {
+            registers,
+            sender: Sender::new(),
+        }
+    }
+
+    /// Sends text. The port takes a byte if `bit` of the register with the number `status` is set, or clear.
+    ///
+    /// # Safety
+    /// The caller must guarantee that the registers are mapped, as device memory.
+    unsafe fn send(&mut self, text: &str, status: usize, bit: u32, is_set: bool) -> fmt::Result {
+        let registers = self.registers;
+        self.sender.send(text, |byte| {
+            // SAFETY: the caller guarantees that the registers are there.
+            unsafe {
+                let status = registers.wrapping_add(status).read_volatile();
+                let has_room = (status & bit != 0) == is_set;
+                if has_room {
+                    registers.write_volatile(byte.into());
+                }
+                has_room
+            }
+        })
+    }
+}
+
 /// A PL011 serial port, as on most Arm boards, as a writer. The kernel or its firmware must have set it up.
 ///
 /// ```no_run
@@ -61,8 +96,7 @@ impl Write for PrintFn {
 /// ```
 #[derive(Debug)]
 pub struct Pl011 {
-    registers: *mut u32,
-    sender: Sender,
+    port: MappedPort,
 }
 
 impl Pl011 {
@@ -73,30 +107,56 @@ impl Pl011 {
     #[must_use]
     pub const unsafe fn at(registers: *mut u32) -> Self {
         Self {
-            registers,
-            sender: Sender::new(),
+            port: MappedPort::at(registers),
         }
     }
 }
 
 impl Write for Pl011 {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        /// `UARTFR`, in words from the first register, and its bit that tells that the FIFO is full ("PrimeCell UART (PL011) Technical
-        /// Reference Manual", 3.3.3 "Flag Register").
+        /// `UARTFR`, in words from the first register, `UARTDR`, and its bit that tells that the FIFO is full ("PrimeCell UART (PL011)
+        /// Technical Reference Manual", 3.3.1 "Data Register", 3.3.3 "Flag Register").
         const FLAGS: usize = 0x18 / 4;
         const IS_FULL: u32 = 1 << 5;
-        let registers = self.registers;
-        self.sender.send(text, |byte| {
-            // SAFETY: the caller of `at` guarantees that the registers are there. The first register is `UARTDR` (3.3.1), which sends what
-            // is written.
-            unsafe {
-                let has_room = registers.wrapping_add(FLAGS).read_volatile() & IS_FULL == 0;
-                if has_room {
-                    registers.write_volatile(byte.into());
-                }
-                has_room
-            }
-        })
+        // SAFETY: the caller of `at` guarantees that the registers are there.
+        unsafe { self.port.send(text, FLAGS, IS_FULL, false) }
+    }
+}
+
+/// The mini UART of a Raspberry Pi 3 or 4, as a writer. The kernel or its firmware must have set it up.
+///
+/// ```no_run
+/// // SAFETY: on a Raspberry Pi 3, the registers of the mini UART are mapped there, as device memory.
+/// let mut serial = unsafe { postmortem::MiniUart::at(0x3f21_5040 as *mut u32) };
+/// postmortem::print(&mut serial, &"a test of the report");
+/// ```
+#[derive(Debug)]
+pub struct MiniUart {
+    port: MappedPort,
+}
+
+impl MiniUart {
+    /// Creates a writer to the port whose first register, `AUX_MU_IO_REG`, is at the address `registers`: `0x3f21_5040` on a Raspberry Pi 3,
+    /// `0xfe21_5040` on a Raspberry Pi 4.
+    ///
+    /// # Safety
+    /// The caller must guarantee that a mini UART's registers are mapped at this address, as device memory.
+    #[must_use]
+    pub const unsafe fn at(registers: *mut u32) -> Self {
+        Self {
+            port: MappedPort::at(registers),
+        }
+    }
+}
+
+impl Write for MiniUart {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        /// `AUX_MU_LSR_REG`, in words from the first register, `AUX_MU_IO_REG`, and its bit that tells that the FIFO has room ("BCM2837 ARM
+        /// Peripherals", 2.2.2 "Mini UART register details").
+        const LINE_STATUS: usize = 0x14 / 4;
+        const HAS_ROOM: u32 = 1 << 5;
+        // SAFETY: the caller of `at` guarantees that the registers are there.
+        unsafe { self.port.send(text, LINE_STATUS, HAS_ROOM, true) }
     }
 }
 
@@ -142,6 +202,21 @@ mod tests {
         registers[6] = 1 << 5;
         // SAFETY: as above.
         let mut port = unsafe { Pl011::at(registers.as_mut_ptr()) };
+        assert_eq!(port.write_str("c"), Err(fmt::Error));
+        assert_eq!(registers[0], u32::from(b'b'));
+    }
+
+    #[test]
+    fn a_mini_uart_sends_only_what_has_room() {
+        let mut registers = [0_u32; 16];
+        registers[5] = 1 << 5;
+        // SAFETY: the array has place for all registers that are used.
+        let mut port = unsafe { MiniUart::at(registers.as_mut_ptr()) };
+        assert_eq!(port.write_str("ab"), Ok(()));
+        assert_eq!(registers[0], u32::from(b'b'));
+        registers[5] = !(1 << 5);
+        // SAFETY: as above.
+        let mut port = unsafe { MiniUart::at(registers.as_mut_ptr()) };
         assert_eq!(port.write_str("c"), Err(fmt::Error));
         assert_eq!(registers[0], u32::from(b'b'));
     }
