@@ -10,6 +10,7 @@ use crate::common::{
 use linker::image::Image;
 use object::{Object, ObjectSymbol};
 
+mod dropped;
 mod named;
 mod removed;
 mod split;

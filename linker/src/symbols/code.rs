@@ -128,8 +128,9 @@ impl Code {
         // Number 0 is for functions that debug information does not name.
         code.names.number("");
         code.stacks.push(Vec::new());
+        let live = Live::of(file, symbols);
         let mut sections = if with_lines {
-            Sections::of(file, Live::of(file, symbols).as_ref())?
+            Sections::of(file, live.as_ref())?
         } else {
             None
         };
@@ -137,6 +138,8 @@ impl Code {
             Some(sections) => {
                 let symbols = bounded(&sections.open(), symbols.clone())?;
                 sections.leave_out_folded(&symbols)?;
+                // Symbols take names from these functions, too.
+                sections.leave_out_dropped(live.as_ref())?;
                 symbols
             }
             None => named(file, symbols.clone())?,

@@ -62,6 +62,7 @@ impl DebugLookup {
             return Ok(None);
         };
         sections.leave_out_folded(symbols)?;
+        sections.leave_out_dropped(live.as_ref())?;
         let files = Files::of(&sections.open(), Some(&package_of(path)))?;
         let lookup = Lookup::try_new(Read { sections, files }, |read| {
             let dwarf = read.sections.open();

@@ -8,7 +8,7 @@
 //! | which instructions there are | `instructions` |
 //! | the frames at each of them | `lines`, `path`, `trace` |
 //! | debug information, in the image and in other files | `sections`, `split`, `reader` |
-//! | lines that are not those of the function | `agree`, `removed`, `folded` |
+//! | lines that are not those of the function | `agree`, `removed`, `dropped`, `folded` |
 //! | functions with the frames of their instructions | `code` |
 //! | the frames at a single address | `lookup` |
 //! | as few rows as a level needs | `rows` |
@@ -27,6 +27,7 @@ mod code;
 mod collect;
 mod compare;
 mod demangled;
+mod dropped;
 mod folded;
 mod grammar;
 mod instructions;

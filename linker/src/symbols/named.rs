@@ -15,7 +15,7 @@ use super::sections::Sections;
 use super::{Symbol, Symbols};
 
 /// Entries that each refer to the next one for their name. Compilers make two.
-const REFERENCES: usize = 8;
+pub(super) const REFERENCES: usize = 8;
 
 /// The functions of a file, each by the name that debug information prefers.
 ///
@@ -166,7 +166,7 @@ fn text(name: Reader<'_>) -> String {
 }
 
 /// The name of an entry for the linker, its own or that of the entry that it refers to.
-fn name<'a>(
+pub(super) fn name<'a>(
     unit: UnitRef<'_, Reader<'a>>,
     entry: &DebuggingInformationEntry<Reader<'a>>,
     references: usize,

@@ -28,6 +28,8 @@ const SET_ADDRESS: u8 = 2;
 pub struct Live {
     ends: FxHashSet<u64>,
     is_at_0: bool,
+    /// The functions at the addresses that removed functions have, each with its end.
+    pub(super) at_0: Vec<(String, u64)>,
 }
 
 impl Live {
@@ -40,9 +42,15 @@ impl Live {
             .map(|section| (section.address(), section.size()))
             .collect();
         let lowest = code.iter().map(|(start, _)| *start).min()?;
-        let symbols = symbols.0.iter().map(|symbol| (symbol.start, symbol.size));
-        let ends = symbols.chain(code);
+        let ranges = symbols.0.iter().map(|symbol| (symbol.start, symbol.size));
+        let ends = ranges.chain(code);
+        let at_0 = symbols.0.iter().filter(|symbol| symbol.start <= REMOVED);
+        let at_0 = at_0.flat_map(|symbol| {
+            let names = std::iter::once(&symbol.name).chain(&symbol.others);
+            names.map(|name| (name.clone(), symbol.start.saturating_add(symbol.size)))
+        });
         (lowest < LOW).then(|| Self {
+            at_0: at_0.collect(),
             ends: ends
                 .map(|(start, size)| start.saturating_add(size))
                 .collect(),

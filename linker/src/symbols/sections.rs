@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::reader::{Reader, endian};
 use super::removed::{Live, remove, without_removed};
-use super::{Symbols, folded};
+use super::{Symbols, dropped, folded};
 use crate::compressed::uncompressed;
 
 /// The sections of debug information, uncompressed.
@@ -90,6 +90,30 @@ impl<'data> Sections<'data> {
                 section
             });
         }
+        Ok(())
+    }
+
+    /// Leaves out the functions that are not in the image, so that no address is in one of them.
+    ///
+    /// # Errors
+    /// Returns an error if debug information is damaged.
+    pub(super) fn leave_out_dropped(&mut self, live: Option<&Live>) -> Result<()> {
+        let Some(live) = live else {
+            return Ok(());
+        };
+        let dropped::Operands { info, addresses } = dropped::operands(&self.open(), live)?;
+        let without = |section: &Cow<'data, [u8]>, operands: &[usize]| {
+            let mut section = section.clone();
+            remove(&mut section, operands, self.word);
+            section
+        };
+        let sections = &self.sections;
+        let debug_info = sections
+            .debug_info
+            .borrow(|section| without(section, &info));
+        let debug_addr = (sections.debug_addr).borrow(|section| without(section, &addresses));
+        self.sections.debug_info = debug_info;
+        self.sections.debug_addr = debug_addr;
         Ok(())
     }
 
