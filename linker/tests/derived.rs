@@ -15,6 +15,7 @@ mod compiled;
 mod handlers;
 mod labels;
 mod stacks;
+mod stubs;
 mod values;
 mod vectors;
 

@@ -16,6 +16,7 @@ mod returns;
 mod runs;
 mod states;
 mod straight;
+mod stubs;
 mod switches;
 mod vectors;
 
@@ -142,6 +143,7 @@ impl<'a> Claims<'a> {
             entries: Vec::new(),
         };
         claims.find_other_mode();
+        claims.find_stubs();
         for _ in 0..MAX_ROUNDS {
             claims.find_entries();
             claims.find_heads();
@@ -184,7 +186,12 @@ impl<'a> Claims<'a> {
             let node = self.graph.node(*number);
             !self.program.is_start(self.graph.node(node.target).at)
         };
-        let detours: Vec<u32> = calls.filter(is_detour).collect();
+        let detours = calls.filter(is_detour).collect();
+        self.make_detours(detours)
+    }
+
+    /// Takes these calls for jumps. Returns whether there are any.
+    fn make_detours(&mut self, detours: Vec<u32>) -> bool {
         for number in &detours {
             self.detours.insert(*number, self.graph.node(*number).next);
             self.graph.make_jump(*number, self.convention);

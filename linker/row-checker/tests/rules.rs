@@ -41,6 +41,8 @@ mod runs;
 mod stores;
 #[path = "rules/straight.rs"]
 mod straight;
+#[path = "rules/stubs.rs"]
+mod stubs;
 #[path = "rules/support.rs"]
 mod support;
 #[path = "rules/switches.rs"]

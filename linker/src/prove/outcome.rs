@@ -11,7 +11,8 @@ use crate::reason::Reason;
 pub enum Entry {
     /// By a call.
     Call,
-    /// As an interrupt handler of x86-64, with so many bytes of error code on top of the interrupt frame.
+    /// As an interrupt handler of x86-64, with so many bytes on top of the interrupt frame: an error code, and the return address if stubs call
+    /// the handler.
     Interrupt(u8),
     /// As its first row says: trap code.
     Declared(Row),
@@ -20,8 +21,10 @@ pub enum Entry {
 /// The results about a function, or one of its blocks, beside its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Functions that it calls directly.
+    /// Functions that it calls directly, except `enters`.
     pub calls: Addresses,
+    /// Trap code that it calls as a stub: this code returns to what the CPU has interrupted at the entry of the stub.
+    pub enters: Addresses,
     /// Callees whose return was followed.
     pub relies_on: Addresses,
     /// Functions that it jumps to with the stack as at its own entry.
@@ -58,6 +61,7 @@ impl Outcome {
     /// Adds the results about another block, except its effect, which follows from the join of all exits.
     pub(super) fn add(&mut self, other: &Self) {
         self.calls.extend(&other.calls);
+        self.enters.extend(&other.enters);
         self.relies_on.extend(&other.relies_on);
         self.tail_calls.extend(&other.tail_calls);
         self.intrudes.extend(&other.intrudes);

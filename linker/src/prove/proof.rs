@@ -51,7 +51,7 @@ pub struct Proof {
     pub spans: Vec<Span>,
     /// How much that is.
     pub tally: Tally,
-    /// Interrupt handlers that neither call frame information nor a symbol marks as such, with the bytes of error code that each
+    /// Interrupt handlers that neither call frame information nor a symbol marks as such, with the bytes on top of the interrupt frame that each
     /// finds on its stack.
     pub handlers: BTreeMap<u64, u8>,
     /// What was made for code that had no rows.

@@ -93,6 +93,14 @@ pub fn follow<I: Isa>(
                 };
             }
             world.returning.insert(start, returns);
+            let trap_code = trap_code::<I>(&unit, returns);
+            if world.trap_code.get(&start).copied() != trap_code {
+                changed.insert(start);
+                match trap_code {
+                    Some(bytes) => world.trap_code.insert(start, bytes),
+                    None => world.trap_code.remove(&start),
+                };
+            }
             if world.effects.get(&start) != unit.outcome.effect.as_ref() {
                 changed.insert(start);
                 match &unit.outcome.effect {
@@ -111,11 +119,24 @@ pub fn follow<I: Isa>(
                 }
                 next_jobs(isa, text, world, &mut units, &changed, &returning, rounds)
             }
-            false => affected(&units, &changed, &returning),
+            false => affected(&units, world, &changed, &returning),
         };
     }
     void(&mut units, jobs.into_iter().map(|(start, _)| start));
     units
+}
+
+/// Returns how far the interrupt frame is above the stack pointer at the entry, if a function never returns, but ends in an interrupt return. Stubs
+/// may call it: then its return address is below the interrupt frame, and perhaps an error code between them.
+fn trap_code<I: Isa>(unit: &Unit, returns: Returns) -> Option<i64> {
+    if !I::KEEPS_INTERRUPTED_ON_STACK || returns != Returns::No {
+        return None;
+    }
+    match (unit.entry, unit.outcome.interrupt_return) {
+        (Entry::Call, Some((_, bytes @ (8 | 16)))) => Some(bytes),
+        (Entry::Interrupt(bytes @ (8 | 16)), _) => Some(bytes.into()),
+        _ => None,
+    }
 }
 
 /// Makes the results about unfinished functions void, and those about all functions that know a fact of such a one, directly or
@@ -128,7 +149,9 @@ fn void(units: &mut Units, unfinished: impl Iterator<Item = u64>) {
     let mut users: HashMap<u64, Vec<u64>> = HashMap::new();
     for (start, unit) in units.iter() {
         // `relies_on` and `stops_at` are among the calls.
-        for of in unit.outcome.calls.iter().chain(&unit.outcome.tail_calls) {
+        let outcome = &unit.outcome;
+        let calls = outcome.calls.iter().chain(&outcome.enters);
+        for of in calls.chain(&outcome.tail_calls) {
             users.entry(*of).or_default().push(*start);
         }
     }
@@ -145,6 +168,7 @@ fn void(units: &mut Units, unfinished: impl Iterator<Item = u64>) {
 /// are known.
 fn affected(
     units: &Units,
+    world: &World,
     changed: &BTreeSet<u64>,
     returning: &BTreeSet<u64>,
 ) -> Vec<(u64, Entry)> {
@@ -152,7 +176,10 @@ fn affected(
         let outcome = &unit.outcome;
         let mut others = outcome.relies_on.iter().chain(&outcome.tail_calls);
         let ends_in = || outcome.tail_calls.iter().any(|to| returning.contains(to));
-        others.any(|to| changed.contains(to))
+        let is_trap_code = |to: &u64| changed.contains(to) && world.trap_code.contains_key(to);
+        let enters = || outcome.calls.iter().any(is_trap_code);
+        enters()
+            || others.any(|to| changed.contains(to))
             || outcome.stops_at.iter().any(|to| returning.contains(to))
             || !outcome.has_return && ends_in()
     };
@@ -174,6 +201,10 @@ fn next_jobs<I: Isa>(
     let called: FxHashSet<u64> = units
         .values()
         .flat_map(|unit| unit.outcome.calls.iter().copied())
+        .collect();
+    let entered: FxHashSet<u64> = units
+        .values()
+        .flat_map(|unit| unit.outcome.enters.iter().copied())
         .collect();
     let jumped: FxHashSet<u64> = units
         .values()
@@ -200,7 +231,8 @@ fn next_jobs<I: Isa>(
             || outcome
                 .calls
                 .iter()
-                .any(|to| changed.contains(to) && world.effects.contains_key(to))
+                .any(|to| changed.contains(to) && world.is_special(*to))
+            || outcome.enters.iter().any(|to| changed.contains(to))
             || outcome
                 .tail_calls
                 .iter()
@@ -214,6 +246,12 @@ fn next_jobs<I: Isa>(
                 if !called.contains(start) && I::KEEPS_INTERRUPTED_ON_STACK =>
             {
                 Entry::Interrupt(code as u8)
+            }
+            // Stubs call it, and nothing else does.
+            (Entry::Call, Some((_, bytes @ (8 | 16))))
+                if entered.contains(start) && !called.contains(start) =>
+            {
+                Entry::Interrupt(bytes as u8)
             }
             (Entry::Call, None) if !outcome.returns && !called.contains(start) => {
                 let by_code = || isa.interrupt_handler(text.code_at(*start)?);

@@ -186,6 +186,8 @@ pub struct World {
     pub never_returning: FxHashSet<u64>,
     /// Where calls of a function differ from what the calling convention says, by its entry.
     pub effects: FxHashMap<u64, Effect>,
+    /// Functions that never return, but end in an interrupt return: the bytes from the stack pointer at the entry to the interrupt frame.
+    pub trap_code: FxHashMap<u64, i64>,
     /// Landing pads of exceptions, ascending by the range of calls.
     pub landing_pads: Vec<LandingPad>,
     /// The functions of call frame information, ascending by start.
@@ -245,6 +247,12 @@ impl World {
     #[must_use]
     pub fn effect(&self, address: u64) -> Option<&Effect> {
         self.effects.get(&address)
+    }
+
+    /// Whether a call of the function at an address differs from a call of any other function.
+    #[must_use]
+    pub fn is_special(&self, address: u64) -> bool {
+        self.effects.contains_key(&address) || self.trap_code.contains_key(&address)
     }
 
     /// The landing pad of the call at an address.

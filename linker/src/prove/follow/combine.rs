@@ -19,6 +19,7 @@ impl<I: Isa> Follow<'_, I> {
         };
         if let Some(with_all) = &self.with_all {
             whole.calls.extend(&with_all.calls);
+            whole.enters.extend(&with_all.enters);
             whole.relies_on.extend(&with_all.relies_on);
             whole.stops_at.extend(&with_all.stops_at);
         }

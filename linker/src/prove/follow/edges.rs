@@ -118,7 +118,7 @@ impl<I: Isa> Follow<'_, I> {
         let landing_pad = self.world.landing_pad(at);
         let target = match to {
             Value::Constant(to) => {
-                self.outcome.calls.insert(to);
+                self.called(to, at, machine);
                 Some(to)
             }
             _ => None,
@@ -163,6 +163,29 @@ impl<I: Isa> Follow<'_, I> {
             };
         }
         goes_on
+    }
+
+    /// Notes a direct call. If it is the call of a stub, the interrupt return of the callee is an interrupt return of the stub.
+    fn called(&mut self, to: u64, at: u64, machine: &Machine) {
+        let frame = self.world.trap_code.get(&to).and_then(|bytes| {
+            let Value::Stack(Base::ENTRY, top) = machine.sp() else {
+                return None;
+            };
+            let frame = top.wrapping_add(bytes - i64::from(I::WORD));
+            let is_own = match self.caller.is_interrupted {
+                true => machine.peek(Base::ENTRY, frame, I::WORD) == self.caller.return_address,
+                false => matches!(frame, 0 | 8),
+            };
+            is_own.then_some(frame)
+        });
+        let Some(frame) = frame else {
+            self.outcome.calls.insert(to);
+            return;
+        };
+        self.outcome.enters.insert(to);
+        if !self.caller.is_interrupted {
+            self.outcome.interrupt_return = Some((at, frame));
+        }
     }
 
     /// Control flow reaches code without a jump. A label in the middle of a function looks like the entry of a second function.
