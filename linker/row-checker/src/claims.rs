@@ -14,6 +14,7 @@ mod hold;
 mod pointers;
 mod returns;
 mod runs;
+mod signals;
 mod states;
 mod straight;
 mod stubs;

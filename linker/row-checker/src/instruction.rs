@@ -130,6 +130,30 @@ pub struct SystemCalls {
     pub on_used_stack: &'static [i32],
     /// They never continue: `exit`, `exit_group`.
     pub last: &'static [i32],
+    /// They return from the handler of a signal: `rt_sigreturn`, `sigreturn`.
+    pub signal_returns: &'static [SignalFrame],
+}
+
+impl SystemCalls {
+    /// Whether the call with a number never continues at the next instruction.
+    #[must_use]
+    pub fn never_continues(&self, number: i32) -> bool {
+        let is_signal_return = |frame: &SignalFrame| frame.number == number;
+        self.last.contains(&number) || self.signal_returns.iter().any(is_signal_return)
+    }
+}
+
+/// Where the kernel has saved registers that a signal has interrupted, in bytes from the stack pointer at the system call that restores them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalFrame {
+    /// The number of the system call.
+    pub number: i32,
+    /// The stack pointer.
+    pub stack_pointer: i32,
+    /// The program counter.
+    pub program_counter: i32,
+    /// The frame pointer.
+    pub frame_pointer: i32,
 }
 
 /// A decoded instruction.
@@ -172,6 +196,15 @@ impl Instruction {
             is_padding: false,
             is_not_equal: false,
             effects: Vec::new(),
+        }
+    }
+
+    /// Returns a byte that belongs to a function by its call frame information only, and that is never executed.
+    pub(crate) fn border() -> Self {
+        Self {
+            flow: Flow::Unknown,
+            is_padding: true,
+            ..Self::nothing(1)
         }
     }
 

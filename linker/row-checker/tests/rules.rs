@@ -37,6 +37,8 @@ mod reaching;
 mod returned;
 #[path = "rules/runs.rs"]
 mod runs;
+#[path = "rules/signals.rs"]
+mod signals;
 #[path = "rules/stores.rs"]
 mod stores;
 #[path = "rules/straight.rs"]

@@ -3,14 +3,10 @@
 use linker::function::Function;
 use unwind::sframe::Rule;
 
-/// Changes one part of about every third row, as the seed chooses. The first row of trap code stays: it describes what the CPU or the operating
-/// system has stored, which no code shows, so the checker assumes it.
+/// Changes one part of about every third row, as the seed chooses.
 pub fn spoil(functions: &mut [Function], seed: u64) {
     let mut random = seed;
-    let rows = functions.iter_mut().flat_map(|function| {
-        let assumed = usize::from(function.signal);
-        function.rows.iter_mut().skip(assumed)
-    });
+    let rows = functions.iter_mut().flat_map(|function| &mut function.rows);
     for row in rows {
         random = random
             .wrapping_mul(0x5851_f42d_4c95_7f2d)

@@ -4,7 +4,7 @@ use super::changes::Changes;
 use super::system;
 use super::word::{Word, ZERO, read};
 use super::{ELR_EL1, LR, PC, Register, SP};
-use crate::instruction::{Effect, Flow, Instruction, Operand, SystemCalls};
+use crate::instruction::{Effect, Flow, Instruction, Operand, SignalFrame, SystemCalls};
 
 /// Registers that a call of an operating system, hypervisor or firmware may change: x0 to x18.
 const CHANGED_BY_CALLS: std::ops::RangeInclusive<Register> = 0..=18;
@@ -15,6 +15,13 @@ static SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_other_stack: &[220, 435],
     on_used_stack: &[],
     last: &[93, 94],
+    // `struct rt_sigframe`, which the stack pointer points to: 128 bytes of `siginfo`, and `uc_mcontext` 176 bytes after them.
+    signal_returns: &[SignalFrame {
+        number: 139,
+        stack_pointer: 0x230,
+        program_counter: 0x238,
+        frame_pointer: 0x220,
+    }],
 };
 
 /// Returns `udf`.

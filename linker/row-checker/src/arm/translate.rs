@@ -19,6 +19,7 @@ static SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_other_stack: &[120, 435],
     on_used_stack: &[190],
     last: &[1, 248],
+    signal_returns: &[],
 };
 /// Linux, if the instruction contains the number of the call. The program counter stands for the number, because a state never knows it.
 static OLD_SYSTEM_CALLS: SystemCalls = SystemCalls {
@@ -26,6 +27,7 @@ static OLD_SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_other_stack: SYSTEM_CALLS.on_other_stack,
     on_used_stack: SYSTEM_CALLS.on_used_stack,
     last: &[],
+    signal_returns: &[],
 };
 /// Registers of which a mode may have its own, except the stack pointer: r8 to r12, and the link register.
 const OF_MODES: u16 = 0x1f << 8 | 1 << LR;

@@ -41,6 +41,10 @@ impl Claims<'_> {
             self.trap_starts.insert(slot, state);
             self.enter(entered, self.graph.node(slot).at, false);
         }
+        for (place, state) in self.restorers(entered) {
+            self.trap_starts.insert(place, state);
+            self.enter(entered, self.graph.node(place).at, false);
+        }
         self.enter(entered, program.entry, false);
         let outermost =
             |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);

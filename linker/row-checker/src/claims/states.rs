@@ -249,7 +249,7 @@ impl Claims<'_> {
             && state.opened.is_none()
             && self.graph.effects(number).iter().any(|effect| {
                 matches!(effect, Effect::SystemCall(calls)
-                    if matches!(state.get(calls.number), Value::Number(called) if calls.last.contains(&called)))
+                    if matches!(state.get(calls.number), Value::Number(called) if calls.never_continues(called)))
             })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Constant, Graph, Node, OUT};
 use crate::architecture::{Architecture, VectorTable, is_set_by};
-use crate::instruction::{Flow, Instruction};
+use crate::instruction::{Effect, Flow, Instruction};
 use crate::program::{Program, Section};
 
 impl Graph {
@@ -22,6 +22,12 @@ impl Graph {
                 )
             })
             .collect();
+        for start in border_bytes(program, architecture, unit) {
+            if let Some(place) = place(&mut numbers, unit, start) {
+                *place = found.len() as u32;
+                found.push((start, Instruction::border()));
+            }
+        }
         let mut decode = |at: u64, found: &mut Vec<(u64, Instruction)>| -> Option<(u32, bool)> {
             let place = place(&mut numbers, unit, at)?;
             if *place != OUT {
@@ -123,6 +129,51 @@ impl Graph {
         }
         graph
     }
+}
+
+/// Instructions before the system call that returns from a signal, at most.
+const STRAIGHT: usize = 4;
+
+/// Where call frame information of trap code starts one byte before code that returns from a signal. A handler's return address is the start of this
+/// code, and the byte before the return address has to be in the same function. The byte is a part of the padding.
+fn border_bytes<'a>(
+    program: &'a Program<'_>,
+    architecture: &'a dyn Architecture,
+    unit: u64,
+) -> impl Iterator<Item = u64> + use<'a> {
+    let returns = |effect: &Effect| matches!(effect, Effect::SystemCall(calls) if !calls.signal_returns.is_empty());
+    let is_border = move |start: &u64| {
+        let mut at = start.wrapping_add(1);
+        for _ in 0..=STRAIGHT {
+            let Some(one) = architecture.decode(program, at) else {
+                return false;
+            };
+            if one.effects.iter().any(returns) {
+                return true;
+            }
+            if one.flow != Flow::Next {
+                return false;
+            }
+            at = at.wrapping_add(one.length.into());
+        }
+        false
+    };
+    let starts = program.traps.iter().copied();
+    let starts = starts.filter(move |start| unit == 1 && program.is_hosted && is_border(start));
+    starts.filter(move |start| ends_padding(program, architecture, *start))
+}
+
+/// Whether a byte is the last one of an instruction that is padding, after the end of the function before it.
+fn ends_padding(program: &Program<'_>, architecture: &dyn Architecture, byte: u64) -> bool {
+    let ends = program.declared.iter().map(|one| one.end);
+    let mut at = ends.filter(|end| *end <= byte).max().unwrap_or(byte);
+    while at <= byte {
+        match architecture.decode(program, at) {
+            Some(one) if one.is_padding => at = at.wrapping_add(one.length.into()),
+            _ => return false,
+        }
+    }
+    at == byte.wrapping_add(1)
 }
 
 /// The addresses of the slots of what may be vector tables: addresses that the code names, if any of it sets the register for them.

@@ -4,7 +4,7 @@
 use iced_x86::{Instruction, Mnemonic};
 
 use super::{RBP, RCX, RSP, set};
-use crate::instruction::{Effect, Operand, Register, Size, SystemCalls};
+use crate::instruction::{Effect, Operand, Register, SignalFrame, Size, SystemCalls};
 
 /// Registers that the kernel may set at `syscall`. Source: System V ABI for AMD64, section A.2.1, and those of other kernels.
 const BY_SYSCALL: [Register; 7] = [0, 1, RCX, 8, 9, 10, 11];
@@ -17,6 +17,13 @@ static SYSTEM_CALLS: SystemCalls = SystemCalls {
     on_other_stack: &[56, 435, 0x4000_0038, 0x4000_01b3],
     on_used_stack: &[58, 0x4000_003a],
     last: &[60, 231],
+    // `struct ucontext`, which the stack pointer points to: `uc_mcontext` starts after 40 bytes.
+    signal_returns: &[SignalFrame {
+        number: 15,
+        stack_pointer: 0xa0,
+        program_counter: 0xa8,
+        frame_pointer: 0x78,
+    }],
 };
 /// Linux for x86.
 static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
@@ -24,6 +31,7 @@ static SYSTEM_CALLS_32: SystemCalls = SystemCalls {
     on_other_stack: &[120, 435],
     on_used_stack: &[190],
     last: &[1, 252],
+    signal_returns: &[],
 };
 
 /// The effects of an instruction that calls such software. `None`: the instruction does not call it.
