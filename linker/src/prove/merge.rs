@@ -10,8 +10,8 @@ use crate::function::Function;
 use crate::reason::Reason;
 use crate::symbols::Symbols;
 
-/// Withdraws results about code that only a symbol marks as a function: if it is never called and never returns as a function
-/// does, it may be entered with any stack.
+/// Withdraws results about code that only a symbol marks as a function: if it is never called, nothing points to it, and it never returns as a
+/// function does, it may be entered with any stack.
 pub(super) fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
     let called: FxHashSet<u64> = units
         .values()
@@ -23,10 +23,11 @@ pub(super) fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Sym
                 .copied()
         })
         .collect();
+    // Functions that compilers emit and that tables of pointers name are called as the calling convention requires.
     let is_compiled = |start: u64| {
-        symbols
-            .at(start)
-            .is_some_and(|symbol| symbol.name.starts_with("_R") || symbol.name.starts_with("_ZN"))
+        let is_rust = |name: &str| name.starts_with("_R") || name.starts_with("_ZN");
+        let symbol = symbols.at(start);
+        symbol.is_some_and(|symbol| is_rust(&symbol.name)) || world.pointed.contains(&start)
     };
     units.retain(|start, unit| {
         let is_described = world.function_at(*start).is_some();

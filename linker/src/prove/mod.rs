@@ -36,6 +36,7 @@ mod merge;
 pub(crate) mod multiboot;
 pub mod origin;
 pub mod outcome;
+mod pointed;
 mod proof;
 pub mod repair;
 pub mod rounds;

@@ -15,7 +15,7 @@ use super::text::Text;
 use super::unit::Span;
 use super::world::World;
 use super::x86_64::X86;
-use super::{imports, rounds, strict};
+use super::{imports, pointed, rounds, strict};
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::cfi::landing::landing_pads;
@@ -74,6 +74,7 @@ impl Proof {
             ..World::default()
         };
         let entries = entries::find(architecture, &text, symbols, &mut world);
+        world.pointed = pointed::functions(image, symbols);
         with_isa!(image, isa => Self::prove(isa, architecture, &text, entries, &mut world, symbols))
     }
 

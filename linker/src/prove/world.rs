@@ -173,6 +173,8 @@ pub struct World {
     pub assumed: FxHashSet<u64>,
     /// The starts of outlined parts of functions (`.cold`, `.warm`), recognized by their symbols.
     pub pieces: FxHashSet<u64>,
+    /// The functions with a sized symbol that words of data point to.
+    pub pointed: FxHashSet<u64>,
     /// The functions that LLVM's outliner has made of pieces of others, recognized by their symbols. Whoever calls them knows
     /// which registers they change: it keeps its return address in one that other functions may change.
     pub by_outliner: FxHashSet<u64>,

@@ -229,3 +229,75 @@ second:
 ",
     );
 }
+
+/// A function that never returns, and that only a table names, as commands of a shell are. A jump that may lead anywhere leaves the rows unproven. Other
+/// code that nothing calls has no row.
+#[test]
+fn function_that_only_a_table_names_has_rows() {
+    judge(
+        "derived-table-of-pointers",
+        X86_64,
+        "
+.type outer, @function
+outer:
+ push %rbx | sp+8
+ jmp *%rdi | sp+16
+.size outer, . - outer
+.type command, @function
+command:
+ sub $8, %rsp | sp+8 unproven
+ lea table(%rip), %rdi | sp+16 unproven
+ call fatal | sp+16 unproven
+.size command, . - command
+.type fatal, @function
+fatal:
+ hlt | sp+8
+ jmp fatal | sp+8
+.size fatal, . - fatal
+.type unnamed, @function
+unnamed:
+ hlt | -
+ jmp unnamed | -
+.size unnamed, . - unnamed
+.section .rodata, \"a\"
+.balign 8
+table: .quad command
+",
+    );
+}
+
+/// A table of exception vectors is no function, even if a word of data contains its address.
+#[test]
+fn exception_vectors_in_a_table_have_no_rows_of_a_function() {
+    judge(
+        "derived-table-of-vectors",
+        AARCH64,
+        "
+.type outer, @function
+outer:
+ str x30, [sp, #-16]! | sp+0
+ br x0 | sp+16
+.size outer, . - outer
+.balign 16
+.type command, @function
+command:
+ stp x29, x30, [sp, #-16]! | sp+0 unproven
+ bl fatal | sp+16 unproven
+.size command, . - command
+.type fatal, @function
+fatal:
+ wfi | sp+0
+ b fatal | sp+0
+.size fatal, . - fatal
+.balign 2048
+.type vectors, @function
+vectors:
+ sub sp, sp, #32 | -
+ bl fatal | -
+.size vectors, . - vectors
+.section .rodata, \"a\"
+.balign 8
+ .quad command, vectors
+",
+    );
+}
