@@ -37,6 +37,16 @@ fn reports(kernel: Kernel, scenario: &str, status: i32) -> Vec<Report> {
     Report::find_all(&boot(kernel, scenario).expect(status).serial)
 }
 
+/// The functions of a report with those that are inlined or made a tail call, because the two kernels inline different ones.
+fn functions(report: &Report) -> Vec<&str> {
+    let mut functions = Vec::new();
+    for frame in &report.frames {
+        functions.extend(frame.sources.iter().map(|source| source.name.as_str()));
+        functions.extend(frame.tail_called_by.as_deref());
+    }
+    functions
+}
+
 #[long]
 fn reports_name_the_same_functions() {
     for (scenario, status) in SCENARIOS {
@@ -45,8 +55,7 @@ fn reports_name_the_same_functions() {
         assert!(!signed.is_empty(), "{scenario}: no report");
         assert_eq!(signed.len(), unsigned.len(), "{scenario}: reports");
         for (signed, unsigned) in signed.iter().zip(&unsigned) {
-            assert_eq!(signed.names(), unsigned.names(), "{scenario}");
-            assert_eq!(signed.end, unsigned.end, "{scenario}:\n{}", signed.text);
+            assert_eq!(functions(signed), functions(unsigned), "{scenario}");
             let is_complete = signed.end.starts_with("end of backtrace: complete, ");
             assert!(is_complete, "{scenario}:\n{}", signed.text);
         }
