@@ -91,7 +91,7 @@ fn in_a_report(kernel: Kernel) {
 fn at_the_end_of_a_report(kernel: Kernel) {
     let end = ["*AT_REPORT_END"];
     let asked = beginning_with(kernel, &end, Instruction::Stay, "20", ["1", "early-panic"]);
-    expect_in_report(kernel, &asked, "unwind::report::write_end");
+    expect_in_report(kernel, &asked, "unwind::report::lines::write_end");
 }
 
 /// One CPU is in this function of a report of the panic before the kernel's console.
