@@ -1,6 +1,11 @@
 //! Names of functions in the source, from names for the linker.
 
+use std::fmt;
+
 use cpp_demangle::{DemangleOptions, Symbol};
+
+/// The most bytes of a demangled name of C++. A mangled name can refer to its parts, so that each part doubles the length.
+const LONGEST: usize = 1 << 16;
 
 /// Returns the name of a function of Rust without its hash, or of C++ without parameters; `None` if the name is not mangled.
 ///
@@ -16,15 +21,29 @@ pub(super) fn demangled(symbol: &str) -> Option<String> {
     }
 }
 
-/// Returns the name of a function of C++.
+/// A name of at most [`LONGEST`] bytes.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// Returns the name of a function of C++; `None` if it is not mangled, or too long.
 fn of_cpp(symbol: &str) -> Option<String> {
     // Compilers append a word with a point to the name of a part of a function.
     let at = symbol.find('.').unwrap_or(symbol.len());
     let (name, part) = symbol.split_at(at);
     let options = DemangleOptions::new().no_params().no_return_type();
+    let mut demangled = Bounded(String::new());
     let name = Symbol::new(name).ok()?;
-    let name = name.demangle_with_options(&options).ok()?;
-    Some(name + part)
+    name.structured_demangle(&mut demangled, &options).ok()?;
+    Some(demangled.0 + part)
 }
 
 #[cfg(test)]
@@ -61,6 +80,21 @@ mod tests {
             assert_eq!(Names::Full.name(symbol), full);
             assert_eq!(Names::Short.name(symbol), short);
         }
+    }
+
+    /// Each argument is a template of the argument before it, twice.
+    #[test]
+    fn a_name_that_grows_with_each_part_stays() {
+        let name = |count: usize| {
+            let parts = ('1'..='9').chain('A'..='Z').take(count);
+            let arguments: String = parts.map(|part| format!("S0_IS{part}_S{part}_E")).collect();
+            format!("_Z1fI1AIiiE{arguments}Evv")
+        };
+        let expected = "f<A<int, int>, A<A<int, int>, A<int, int> > >";
+        assert_eq!(Names::Full.name(&name(1)), expected);
+        let long = Names::Full.name(&name(10));
+        assert!(long.starts_with("f<A<int, int>, ") && long.len() > 20_000);
+        assert_eq!(Names::Full.name(&name(35)), name(35));
     }
 
     #[test]
