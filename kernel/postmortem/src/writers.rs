@@ -114,7 +114,7 @@ impl Pl011 {
 
 impl Write for Pl011 {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        /// `UARTFR`, in words from the first register, `UARTDR`, and its bit that tells that the FIFO is full ("PrimeCell UART (PL011)
+        /// `UARTFR`, in words from the first register, `UARTDR`, and its bit that is set while the FIFO is full ("PrimeCell UART (PL011)
         /// Technical Reference Manual", 3.3.1 "Data Register", 3.3.3 "Flag Register").
         const FLAGS: usize = 0x18 / 4;
         const IS_FULL: u32 = 1 << 5;
@@ -151,7 +151,7 @@ impl MiniUart {
 
 impl Write for MiniUart {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        /// `AUX_MU_LSR_REG`, in words from the first register, `AUX_MU_IO_REG`, and its bit that tells that the FIFO has room ("BCM2837 ARM
+        /// `AUX_MU_LSR_REG`, in words from the first register, `AUX_MU_IO_REG`, and its bit that is set while the FIFO has room ("BCM2837 ARM
         /// Peripherals", 2.2.2 "Mini UART register details").
         const LINE_STATUS: usize = 0x14 / 4;
         const HAS_ROOM: u32 = 1 << 5;

@@ -130,7 +130,7 @@ pub struct SystemCalls {
     pub on_used_stack: &'static [i32],
     /// They never continue: `exit`, `exit_group`.
     pub last: &'static [i32],
-    /// They return from the handler of a signal: `rt_sigreturn`, `sigreturn`.
+    /// Calls that return from a signal handler: `rt_sigreturn`, `sigreturn`.
     pub signal_returns: &'static [SignalFrame],
 }
 

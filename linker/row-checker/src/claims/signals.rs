@@ -1,5 +1,5 @@
-//! Code that the operating system returns to from the handler of a signal: it runs straight to the system call that restores what the signal has
-//! interrupted. The kernel has saved this at constant distances from the stack pointer of that call.
+//! Code to which a signal handler returns. The code runs straight to the system call that restores the interrupted registers. The kernel has saved
+//! these registers at constant distances from the stack pointer at that call.
 
 use unwind::Kept;
 use unwind::sframe::{Base, Row, Rule};
@@ -47,7 +47,7 @@ impl Claims<'_> {
         all
     }
 
-    /// The system calls of which an instruction executes one that may return from a signal.
+    /// Returns the system calls of an instruction, if one of them returns from a signal.
     fn system_calls(&self, number: u32) -> Option<&'static SystemCalls> {
         let calls = self
             .graph
@@ -116,7 +116,7 @@ impl Claims<'_> {
         })
     }
 
-    /// The state that a row of such code describes. The registers are those of the handler.
+    /// Returns the state that a row of such code describes. The registers still contain the values of the handler.
     fn restoring(&self, row: &Row, number: u32) -> State {
         let mut state = self.trapped(row, number);
         let handlers = Value::Unknown(Cause::new(Why::Entered, number));
